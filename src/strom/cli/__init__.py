@@ -1,0 +1,1 @@
+"""The verbs of the `strom` command, one file a group; the composition root."""

@@ -1,0 +1,29 @@
+"""The `strom` command: gathers the verbs and turns errors that a person can mend into one sentence."""
+
+import sys
+
+import typer
+
+from strom.errors import StromError
+
+app = typer.Typer(
+    name="strom",
+    help="Smart-meter readings from the meter to people and services in real time.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line; a StromError becomes its sentence on standard error and its exit code."""
+    from strom.cli import verbs
+
+    verbs.register(app)
+    try:
+        app()
+    except StromError as error:
+        print(f"strom: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)

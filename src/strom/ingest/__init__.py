@@ -1,0 +1,1 @@
+"""The doors in: what brings readings from devices into Kafka without losing any."""

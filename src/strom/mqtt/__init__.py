@@ -1,0 +1,1 @@
+"""MQTT 5 over a socket: connections that neither know Kafka nor what a reading is."""

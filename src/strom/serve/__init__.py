@@ -1,0 +1,1 @@
+"""What people see: the HTTP API, live events and the page."""

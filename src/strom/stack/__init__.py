@@ -1,0 +1,1 @@
+"""The embedded stack: how Kafka, Mosquitto, Postgres and Strom's own parts are started, watched and stopped."""

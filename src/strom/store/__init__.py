@@ -1,0 +1,1 @@
+"""The Postgres tables, the only place that imports the driver: schema, writes, reads."""

@@ -1,0 +1,1 @@
+"""The Kafka contract: topics, headers, producers, consumers, administration."""

@@ -1,0 +1,38 @@
+"""The topics of the contract: their names, headers and how each keeps its records."""
+
+from dataclasses import dataclass
+
+RAW = "sma-kafka"
+READINGS = "readings"
+DEAD_LETTER = "sma-kafka.dead-letter"
+LOAD_PROFILE = "load-profile"
+ALERTS = "alerts"
+METERS = "meters"
+
+HEADER_SOURCE = "strom-source"  # mqtt, rest, modbus, http
+HEADER_DIALECT = "strom-dialect"
+HEADER_RECEIVED = "strom-received"  # epoch ms when Strom took the message
+HEADER_TOPIC = "strom-topic"  # the MQTT topic it came on
+HEADER_PUBLISHED = "strom-published"  # epoch ms when the sender published it, where it tells
+HEADER_REASON = "strom-reason"
+HEADER_DETAIL = "strom-detail"
+HEADER_ORIGIN = "strom-origin"  # topic/partition/offset of the raw record
+
+MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # room for 1 MB of payload and its headers
+
+
+@dataclass(frozen=True)
+class Topic:
+    name: str
+    compacted: bool
+    meaning: str
+
+
+CONTRACT = (
+    Topic(RAW, False, "what came, byte for byte; key = adapter name"),
+    Topic(READINGS, False, "one JSON object per reading; key = meter"),
+    Topic(DEAD_LETTER, False, "what could not be read, as it came, with the reason in its headers"),
+    Topic(LOAD_PROFILE, True, "quarter-hours; key = meter and slot start"),
+    Topic(ALERTS, False, "alerts as they open and close; key = meter"),
+    Topic(METERS, True, "the latest state of each meter; key = meter"),
+)
