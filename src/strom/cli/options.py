@@ -1,0 +1,34 @@
+"""The flags that many verbs share, and how they become settings."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from strom.settings import Settings, load_settings
+
+KafkaOption = Annotated[str | None, typer.Option("--kafka", metavar="HOST:PORT,…", help="An existing Kafka.")]
+MqttOption = Annotated[str | None, typer.Option("--mqtt", metavar="HOST:PORT", help="An existing MQTT broker.")]
+PostgresOption = Annotated[str | None, typer.Option("--postgres", metavar="URL", help="An existing Postgres.")]
+SparkOption = Annotated[str | None, typer.Option("--spark-master", metavar="URL", help="An existing Spark master.")]
+HomeOption = Annotated[Path | None, typer.Option("--home", help="Folder of data and logs [default: .strom].")]
+
+
+def settings_from(
+    *,
+    kafka: str | None = None,
+    mqtt: str | None = None,
+    postgres: str | None = None,
+    spark_master: str | None = None,
+    home: Path | None = None,
+) -> Settings:
+    """File, environment and these flags as one Settings."""
+    return load_settings(
+        {
+            "kafka.bootstrap": kafka,
+            "mqtt.address": mqtt,
+            "postgres.url": postgres,
+            "spark.master": spark_master,
+            "home": home,
+        }
+    )
