@@ -1,0 +1,113 @@
+"""Creates topics: those of the contract, which every part may rely on, and any that a person asks for.
+
+It never changes or deletes a topic that exists.
+"""
+
+import time
+from concurrent.futures import Future
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from strom.errors import StromError
+from strom.settings import Settings
+from strom.streams.client import ANSWER_SECONDS, as_strom_error, common_config, error_of
+from strom.streams.topics import CONTRACT, MAX_MESSAGE_BYTES
+
+_MS_PER_HOUR = 3_600_000
+_VISIBLE_PAUSE = 0.05
+
+
+def admin_client(settings: Settings) -> AdminClient:
+    return AdminClient(common_config(settings, "admin"))
+
+
+def topic_names(
+    settings: Settings, client: AdminClient | None = None, timeout: float = ANSWER_SECONDS
+) -> set[str]:
+    """Every topic that the broker has and that can be written to at this moment."""
+    client = client or admin_client(settings)
+    try:
+        topics = client.list_topics(timeout=timeout).topics
+    except KafkaException as error:
+        raise as_strom_error(settings, "list its topics", error) from None
+    return {
+        name
+        for name, topic in topics.items()
+        if topic.error is None and all(partition.leader >= 0 for partition in topic.partitions.values())
+    }
+
+
+def ensure_contract_topics(settings: Settings, timeout: float = ANSWER_SECONDS) -> list[str]:
+    """Create the contract's missing topics and wait until they can be used; returns the new ones."""
+    client = admin_client(settings)
+    existing = topic_names(settings, client, timeout)
+    missing = [topic for topic in CONTRACT if topic.name not in existing]
+    created = create_topics(
+        settings,
+        [
+            new_topic(
+                topic.name,
+                partitions=settings.kafka.partitions,
+                replication=settings.kafka.replication,
+                compacted=topic.compacted,
+                retention_hours=settings.kafka.retention_hours,
+            )
+            for topic in missing
+        ],
+        client=client,
+        timeout=timeout,
+    )
+    _await_visible(settings, client, {topic.name for topic in CONTRACT}, timeout)
+    return created
+
+
+def new_topic(
+    name: str, *, partitions: int, replication: int, compacted: bool, retention_hours: int
+) -> NewTopic:
+    """A topic as Strom sets it up: compacted, or kept for some hours; with room for the largest payload."""
+    config = {"max.message.bytes": str(MAX_MESSAGE_BYTES)}
+    if compacted:
+        config["cleanup.policy"] = "compact"
+    else:
+        config |= {"cleanup.policy": "delete", "retention.ms": str(retention_hours * _MS_PER_HOUR)}
+    return NewTopic(name, num_partitions=partitions, replication_factor=replication, config=config)
+
+
+def create_topics(
+    settings: Settings,
+    topics: list[NewTopic],
+    *,
+    client: AdminClient | None = None,
+    timeout: float = ANSWER_SECONDS,
+) -> list[str]:
+    """Create these topics; one that exists, or that someone else just made, is left as it is."""
+    if not topics:
+        return []
+    client = client or admin_client(settings)
+    futures: dict[str, Future[None]] = client.create_topics(
+        topics, operation_timeout=timeout, request_timeout=timeout
+    )
+    return [name for name, future in futures.items() if _created(settings, name, future)]
+
+
+def _created(settings: Settings, name: str, future: "Future[None]") -> bool:
+    try:
+        future.result()
+    except KafkaException as error:
+        if error_of(error).code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            return False
+        raise as_strom_error(settings, f"create the topic {name}", error) from None
+    return True
+
+
+def _await_visible(settings: Settings, client: AdminClient, names: set[str], timeout: float) -> None:
+    # A broker learns of a new topic a moment after the controller has made it.
+    deadline = time.monotonic() + timeout
+    while missing := names - topic_names(settings, client, timeout):
+        if time.monotonic() > deadline:
+            raise StromError(
+                f"Kafka created {', '.join(sorted(missing))} without a leader; look at the broker's log."
+            )
+        time.sleep(_VISIBLE_PAUSE)
