@@ -120,8 +120,8 @@ class Settings(Section):
         return self.pipeline.checkpoints or str(self.home.absolute() / "checkpoints")
 
     def as_environment(self) -> dict[str, str]:
-        """The settings that differ from their defaults as `STROM_…` variables, for Strom's own child processes."""
-        changed = self.model_dump(mode="json", exclude_defaults=True)
+        """The settings that were given anywhere as `STROM_…` variables, for Strom's own child processes."""
+        changed = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
         names: dict[str, str] = {}
         for key, value in changed.items():
             if isinstance(value, dict):
@@ -129,6 +129,17 @@ class Settings(Section):
             else:
                 names[f"{ENV_PREFIX}{key}".upper()] = _env_text(value)
         return names
+
+    def child_environment(self) -> dict[str, str]:
+        """The environment of Strom's own child processes: this one's, with exactly these settings."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(ENV_PREFIX)}
+        return inherited | self.as_environment() | {f"{ENV_PREFIX}HOME": str(self.home.absolute())}
+
+
+def java_home() -> Path | None:
+    """Where JAVA_HOME points, if it is set."""
+    folder = os.environ.get("JAVA_HOME")
+    return Path(folder) if folder else None
 
 
 def load_settings(

@@ -1,0 +1,116 @@
+"""The embedded Mosquitto: a generated configuration that keeps what was published until the bridge has taken it."""
+
+import os
+import pwd
+import subprocess
+from pathlib import Path
+from typing import ClassVar
+
+from strom.stack.greeting import greet
+from strom.stack.owner import give
+from strom.stack.part import NotReady, Part
+from strom.stack.programs import find_mosquitto, find_mosquitto_passwd
+
+PAYLOAD_LIMIT = 1024 * 1024  # an adapter sends a few hundred bytes; more than this is refused at the door
+
+CONFIG = """\
+# Written by Strom at every start; changes here are lost. The settings are in strom.toml, section [mqtt].
+user {user}
+listener {port} {bind}
+{access}
+log_dest stdout
+log_timestamp_format %Y-%m-%dT%H:%M:%S
+connection_messages false
+set_tcp_nodelay true
+persistence true
+persistence_location {data}/
+autosave_on_changes {on_changes}
+autosave_interval {autosave}
+# The bridge's session and what waits for it never expire and are never cut: see docs/decisions.
+max_queued_messages 0
+max_queued_bytes 0
+# Unlimited here: an MQTT 5 client says by its receive maximum how much it takes before it acknowledges.
+max_inflight_messages 0
+message_size_limit {limit}
+"""
+AUTOSAVE_ON_CHANGES = True
+AUTOSAVE = 1
+
+
+class Mosquitto(Part):
+    name: ClassVar[str] = "mqtt"
+    label: ClassVar[str] = "Mosquitto"
+    user: ClassVar[str | None] = "mosquitto"
+
+    @property
+    def address(self) -> str:
+        host, port = self.settings.mqtt_address
+        return f"{host}:{port}"
+
+    @property
+    def external(self) -> bool:
+        return self.settings.mqtt.address is not None
+
+    @property
+    def ports(self) -> tuple[tuple[str, int, str], ...]:
+        return ((self.settings.mqtt.bind, self.settings.mqtt.port, "mqtt.port"),)
+
+    @property
+    def log_file(self) -> Path:
+        return self.home / "logs" / "mosquitto.log"
+
+    @property
+    def data(self) -> Path:
+        return self.home / "mosquitto"
+
+    def check(self) -> None:
+        find_mosquitto()
+        super().check()
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.data.mkdir(parents=True, exist_ok=True)
+        mqtt = self.settings.mqtt
+        config = CONFIG.format(
+            user=_user(),
+            port=mqtt.port,
+            bind=mqtt.bind,
+            access=self._access(),
+            data=self.data,
+            on_changes=str(AUTOSAVE_ON_CHANGES).lower(),
+            autosave=AUTOSAVE,
+            limit=PAYLOAD_LIMIT,
+        )
+        (self.data / "mosquitto.conf").write_text(config, encoding="utf-8")
+        give(self.data, self.user)
+
+    def command(self) -> list[str]:
+        return [find_mosquitto(), "-c", str(self.data / "mosquitto.conf")]
+
+    def probe(self, pid: int | None) -> None:
+        try:
+            greet(self.settings)
+        except OSError as error:
+            raise NotReady(str(error)) from None
+
+    def _access(self) -> str:
+        mqtt = self.settings.mqtt
+        if mqtt.username is None:
+            return "allow_anonymous true"
+        passwords = self.data / "passwords"
+        passwords.unlink(missing_ok=True)
+        passwords.touch(mode=0o600)
+        told = f"{mqtt.password or ''}\n" * 2
+        subprocess.run(
+            [find_mosquitto_passwd(), passwords, mqtt.username],
+            input=told,
+            text=True,
+            check=True,
+            capture_output=True,
+        )
+        return f"allow_anonymous false\npassword_file {passwords}"
+
+
+def _user() -> str:
+    """Mosquitto would change to a user of its own when started by root; the supervisor has seen to that already."""
+    return Mosquitto.user or "" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name

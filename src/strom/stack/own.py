@@ -1,0 +1,69 @@
+"""Strom's own long-running parts as child processes: each is a verb of the same command, in the same Python."""
+
+import sys
+from collections.abc import Mapping
+from typing import ClassVar
+
+from strom.stack.part import NotReady, Part
+from strom.stack.ready import announced_pid, withdraw
+
+
+class OwnPart(Part):
+    """Ready when it says so itself, since only it can tell that its first request has succeeded."""
+
+    verb: ClassVar[tuple[str, ...]]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self.settings.child_environment()
+
+    def prepare(self) -> None:
+        withdraw(self.home, self.verb[0])
+        super().prepare()
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "strom", *self.verb]
+
+    def probe(self, pid: int | None) -> None:
+        if pid not in (announced_pid(self.home, self.name), announced_pid(self.home, self.verb[0])):
+            raise NotReady("it has not announced itself")
+
+
+class Bridge(OwnPart):
+    name: ClassVar[str] = "bridge"
+    label: ClassVar[str] = "the bridge"
+    needs: ClassVar[tuple[str, ...]] = ("kafka", "mqtt")
+    verb: ClassVar[tuple[str, ...]] = ("bridge",)
+
+    @property
+    def address(self) -> str:
+        host, port = self.settings.mqtt_address
+        return f"{host}:{port} → {self.settings.kafka_bootstrap}"
+
+
+class Pipeline(OwnPart):
+    name: ClassVar[str] = "pipeline"
+    label: ClassVar[str] = "the pipeline"
+    needs: ClassVar[tuple[str, ...]] = ("kafka", "postgres")
+    verb: ClassVar[tuple[str, ...]] = ("pipeline", "run")
+    start_seconds: ClassVar[float] = 240.0  # a JVM, a Spark session and five queries on a busy small machine
+    stop_seconds: ClassVar[float] = 60.0
+
+    @property
+    def address(self) -> str:
+        return self.settings.spark.master
+
+
+class Page(OwnPart):
+    name: ClassVar[str] = "page"
+    label: ClassVar[str] = "the page"
+    needs: ClassVar[tuple[str, ...]] = ("kafka", "postgres")
+    verb: ClassVar[tuple[str, ...]] = ("serve",)
+
+    @property
+    def address(self) -> str:
+        return f"http://{self.settings.page.host}:{self.settings.page.port}"
+
+    @property
+    def ports(self) -> tuple[tuple[str, int, str], ...]:
+        return ((self.settings.page.host, self.settings.page.port, "page.port"),)

@@ -1,0 +1,88 @@
+"""What the supervisor writes down of its parts in the home's `run` folder, and what `strom status` makes of it."""
+
+import contextlib
+import json
+import os
+import signal
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from strom.settings import Settings
+from strom.stack.catalogue import PARTS, STATUS_NAMES
+from strom.stack.children import kill_group
+from strom.stack.lock import holder_pid
+from strom.stack.processes import await_end, birth, is_alive
+from strom.stack.ready import announced_pid
+
+RUNNING, STOPPED, EXTERNAL = "running", "stopped", "external"
+LEFTOVER_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class PartState:
+    state: str
+    address: str
+    pid: int | None = None
+    restarts: int = 0
+    born: str | None = None  # tells a process from a later one with the same pid
+
+
+def write_state(home: Path, states: dict[str, PartState]) -> None:
+    """Replace the file as a whole, so that a reader never sees half of it."""
+    path = _path(home)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.write_text(json.dumps({name: asdict(state) for name, state in states.items()}), encoding="utf-8")
+    fresh.replace(path)
+
+
+def end_leftovers(home: Path) -> None:
+    """Kill what a supervisor that was killed itself may have left; only for the holder of the lock."""
+    for state in _read(home).values():
+        if state.pid is not None and state.born is not None and birth(state.pid) == state.born:
+            kill_group(state.pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(state.pid, signal.SIGKILL)
+            await_end(state.pid, LEFTOVER_SECONDS)
+
+
+def status(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The contract's object: for each part its state, address, pid where it runs here, and restarts."""
+    home = settings.home.absolute()
+    supervised = _read(home) if holder_pid(home) is not None else {}
+    found = {part.name: part(settings) for part in PARTS}
+    answer: dict[str, dict[str, Any]] = {}
+    for name in STATUS_NAMES:
+        part = found.get(name)
+        state = supervised.get(name) or PartState(STOPPED, part.address if part else "")
+        if part is not None and part.external and state.state == STOPPED:
+            state = PartState(EXTERNAL, part.address)
+        answer[name] = _shown(state if state.state == EXTERNAL else _as_it_is(home, name, state))
+    return answer
+
+
+def _as_it_is(home: Path, name: str, state: PartState) -> PartState:
+    """What is written down may be over by now; and a part may have been started by hand."""
+    if state.state == RUNNING and state.pid is not None and birth(state.pid) == state.born:
+        return state
+    by_hand = announced_pid(home, name)
+    if is_alive(by_hand):
+        return PartState(RUNNING, state.address, by_hand, state.restarts)
+    return PartState(STOPPED, state.address, None, state.restarts)
+
+
+def _shown(state: PartState) -> dict[str, Any]:
+    shown: dict[str, Any] = {"state": state.state, "address": state.address, "restarts": state.restarts}
+    return shown | ({"pid": state.pid} if state.pid is not None else {})
+
+
+def _read(home: Path) -> dict[str, PartState]:
+    try:
+        written = json.loads(_path(home).read_text(encoding="utf-8"))
+        return {name: PartState(**fields) for name, fields in written.items()}
+    except (FileNotFoundError, ValueError, TypeError):
+        return {}
+
+
+def _path(home: Path) -> Path:
+    return home / "run" / "stack.json"

@@ -1,0 +1,64 @@
+"""The stack that tests share: one real Kafka, Mosquitto and Postgres for the whole run, on free ports.
+
+Tests must not rely on the servers being empty: take a `unique` name for topics, meters and client ids.
+"""
+
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from strom.settings import KafkaSettings, MqttSettings, PageSettings, PostgresSettings, Settings
+from strom.stack.catalogue import SERVERS
+from strom.stack.supervisor import Stack
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nothing listens on; all held at once, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def settings_in(home: Path) -> Settings:
+    """Settings of a stack of its own in this folder, on free ports."""
+    kafka, controller, mqtt, postgres, page = free_ports(5)
+    return Settings(
+        home=home,
+        kafka=KafkaSettings(port=kafka, controller_port=controller, heap="256m"),
+        mqtt=MqttSettings(port=mqtt),
+        postgres=PostgresSettings(port=postgres),
+        page=PageSettings(port=page),
+    )
+
+
+@pytest.fixture
+def own_settings(tmp_path: Path) -> Settings:
+    """For tests that start, break or restart a stack of their own."""
+    return settings_in(tmp_path / "home")
+
+
+@pytest.fixture(scope="session")
+def running_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The shared servers with their supervisor; do not kill these."""
+    with Stack(settings_in(tmp_path_factory.mktemp("shared") / "home"), SERVERS) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def stack(running_stack: Stack) -> Settings:
+    """Settings that point at the shared servers; contract topics and tables exist."""
+    return running_stack.settings
+
+
+@pytest.fixture
+def unique() -> Callable[[str], str]:
+    """`unique("raw")` is a name that no other test uses."""
+    return lambda name: f"{name}-{uuid.uuid4().hex[:12]}"
