@@ -1,0 +1,150 @@
+"""Reads the tables for people: quarter-hours, alerts, the latest readings; writes nothing and knows no HTTP.
+
+A few idle connections are kept: a page asks often, and an answer takes less time than a new connection.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from queue import Empty, Full, LifoQueue
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from strom.errors import StromError
+from strom.store.schema import connect
+
+_IDLE = 4
+_STATEMENT_TIMEOUT_MS = 10_000
+
+Row = dict[str, Any]
+
+# `max` over this rank is the worst quality of a slot.
+_RANK = "array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], quality)"
+_QUALITY = "(ARRAY['measured', 'calculated', 'substitute', 'missing'])"
+
+_METER_DAY = """
+    SELECT start, import_wh, export_wh, quality, samples, expected, version, flags, 1 AS meters
+    FROM load_profile WHERE meter = %(meter)s AND start >= %(start)s AND start < %(end)s ORDER BY start
+"""
+_FLEET_DAY = f"""
+    SELECT start, sum(import_wh) AS import_wh, sum(export_wh) AS export_wh,
+           {_QUALITY}[max({_RANK})] AS quality, sum(samples) AS samples, sum(expected) AS expected,
+           max(version) AS version, '{{}}'::text[] AS flags,
+           count(*) FILTER (WHERE quality <> 'missing') AS meters
+    FROM load_profile WHERE start >= %(start)s AND start < %(end)s GROUP BY start ORDER BY start
+"""  # noqa: S608 - built from the constants above
+_ALERTS = """
+    SELECT id, meter, kind, severe, started, ended, value, threshold, text FROM alerts
+    WHERE (NOT %(open)s OR ended IS NULL)
+      AND (%(meter)s::text IS NULL OR meter = %(meter)s)
+      AND (%(kind)s::text IS NULL OR kind = %(kind)s)
+"""
+_CHANGED_ALERTS = """
+    SELECT id, meter, kind, severe, started, ended, value, threshold, text FROM alerts
+    WHERE ended IS NULL OR ended > now() - interval '1 hour' ORDER BY started DESC LIMIT %(most)s
+"""
+
+
+@dataclass(frozen=True)
+class AlertFilter:
+    open_only: bool = True
+    meter: str | None = None
+    kind: str | None = None
+
+
+class Reads:
+    """Questions to the tables; each raises StromError with a sentence when Postgres does not answer."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._idle: LifoQueue[psycopg.Connection[Row]] = LifoQueue(_IDLE)
+
+    def quarter_hours(self, start: datetime, end: datetime, meter: str | None = None) -> list[Row]:
+        """The slots of one meter, or of all meters summed up, in a time range."""
+        query = _FLEET_DAY if meter is None else _METER_DAY
+        return self._all(query, {"meter": meter, "start": start, "end": end})
+
+    def first_slot(self, meter: str | None = None) -> datetime | None:
+        """When the quarter-hours begin."""
+        query = (
+            "SELECT min(start) AS first FROM load_profile WHERE %(meter)s::text IS NULL OR meter = %(meter)s"
+        )
+        found: datetime | None = self._all(query, {"meter": meter})[0]["first"]
+        return found
+
+    def alerts(self, wanted: AlertFilter, limit: int, offset: int) -> tuple[int, list[Row]]:
+        """How many there are and one page of them, the newest first."""
+        values = {"open": wanted.open_only, "meter": wanted.meter, "kind": wanted.kind}
+        total = self._all(f"SELECT count(*) AS total FROM ({_ALERTS}) AS found", values)[0]["total"]  # noqa: S608
+        page = f"{_ALERTS} ORDER BY started DESC, id LIMIT %(limit)s OFFSET %(offset)s"
+        return total, self._all(page, values | {"limit": limit, "offset": offset})
+
+    def recent_alerts(self, most: int) -> list[Row]:
+        """What is open, and what ended in the last hour."""
+        return self._all(_CHANGED_ALERTS, {"most": most})
+
+    def latest_readings(self) -> list[Row]:
+        """The latest reading of every meter, as it stood in the topic."""
+        return [row["reading"] for row in self._all("SELECT reading FROM readings_latest", {})]
+
+    def master_data(self) -> list[Row]:
+        return self._all("SELECT meter, meter_number, area, tariff, contract, first_seen FROM meters", {})
+
+    def close(self) -> None:
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except Empty:
+                return
+
+    def _all(self, query: str, values: Row) -> list[Row]:
+        try:
+            with self._connection() as connection:
+                return _fetch(connection, query, values)
+        except psycopg.Error as error:
+            if error.sqlstate is not None and not isinstance(error, psycopg.errors.AdminShutdown):
+                raise _as_strom_error(error) from None
+        # The server was restarted under an idle connection: ask once more on a new one.
+        self.close()
+        try:
+            with self._connection() as connection:
+                return _fetch(connection, query, values)
+        except psycopg.Error as error:
+            raise _as_strom_error(error) from None
+
+    @contextmanager
+    def _connection(self) -> Iterator[psycopg.Connection[Row]]:
+        try:
+            connection = self._idle.get_nowait()
+        except Empty:
+            connection = self._open()
+        try:
+            yield connection
+            self._idle.put_nowait(connection)
+        except Full:
+            connection.close()
+        except BaseException:
+            connection.close()
+            raise
+
+    def _open(self) -> psycopg.Connection[Row]:
+        plain = connect(self._url)
+        plain.autocommit = True
+        plain.read_only = True
+        connection: psycopg.Connection[Row] = plain  # type: ignore[assignment]
+        connection.row_factory = dict_row
+        connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+        return connection
+
+
+def _fetch(connection: psycopg.Connection[Row], query: str, values: Row) -> list[Row]:
+    rows: Sequence[Row] = connection.execute(query, values).fetchall()
+    return list(rows)
+
+
+def _as_strom_error(error: psycopg.Error) -> StromError:
+    reason = " ".join(str(error).split())[:200]
+    return StromError(f"Postgres did not answer the question ({reason}); `strom status` tells how it is.")
