@@ -1,0 +1,27 @@
+"""How long-running verbs run: log lines on standard error, and a clean end on Ctrl-C and SIGTERM."""
+
+import logging
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+def log_to_stderr() -> None:
+    """One line an event, with the time and the part that speaks."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+@contextmanager
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Within this block SIGINT and SIGTERM call `stop` instead of ending the process."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop()
+
+    before = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
