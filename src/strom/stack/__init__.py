@@ -1,1 +1,1 @@
-"""The embedded stack: how Kafka, Mosquitto, Postgres and Strom's own parts are started, watched and stopped."""
+"""The embedded stack: how Kafka, Mosquitto, Postgres and Strom's own parts start, run and stop."""

@@ -1,7 +1,7 @@
 """Starts and ends child processes so that none outlives the supervisor; knows nothing of what they are.
 
-Three nets: the kernel signals each child when the thread that started it dies, the guardian kills the process groups
-of a supervisor that vanished, and a supervisor that starts ends what a former one left behind.
+Three nets: the kernel signals each child when the thread that started it dies, the guardian kills the process
+groups of a supervisor that vanished, and a supervisor that starts ends what a former one left behind.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ LOG_LIMIT = 10 * 1024 * 1024
 
 
 async def spawn(part: Part) -> asyncio.subprocess.Process:
-    """Start the part in a session of its own (Ctrl-C in the terminal is the supervisor's to handle), output to its log."""
+    """Start the part, output to its log; in its own session, since Ctrl-C is the supervisor's to handle."""
     command = [*_prefix(part), *part.command()]
     with _open_log(part.log_file) as log:
         return await asyncio.create_subprocess_exec(

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from strom.errors import StromError
 from strom.stack.java import find_java, jars_folder
-from strom.stack.part import NotReady, Part
+from strom.stack.part import NotReadyError, Part
 from strom.streams.topics import MAX_MESSAGE_BYTES
 
 HOST = "127.0.0.1"
@@ -118,7 +118,7 @@ class Kafka(Part):
                 socket.create_connection((HOST, self.settings.kafka.port), timeout=PROBE_SECONDS).close()
             topic_names(self.settings, timeout=PROBE_SECONDS)
         except (OSError, StromError) as error:
-            raise NotReady(str(error)) from None
+            raise NotReadyError(str(error)) from error
 
     def settle(self) -> None:
         from strom.streams.admin import ensure_contract_topics
@@ -145,7 +145,7 @@ class Kafka(Part):
         self.config.write_text(text, encoding="utf-8")
 
     def _format(self) -> None:
-        """Kafka's own steps, in a folder beside: one that was interrupted leaves nothing half-formatted behind."""
+        """Kafka's own steps, in a folder beside: an interruption leaves nothing half-formatted behind."""
         fresh = self.data.with_name("kafka.new")
         shutil.rmtree(fresh, ignore_errors=True)
         self._write_config(fresh)
@@ -174,12 +174,12 @@ class Kafka(Part):
             wrote, here = marker.read_text(encoding="ascii").strip(), installed_version()
             if _numbers(wrote) > _numbers(here):
                 raise StromError(
-                    f"{self.data} was written by Kafka {wrote}, which {here} cannot read: run `make setup` of the "
-                    f"Strom that wrote it, or choose another home (STROM_HOME or --home)."
+                    f"{self.data} was written by Kafka {wrote}, which {here} cannot read: use the Strom that "
+                    "wrote it, or choose another home (STROM_HOME or --home)."
                 )
         elif self.data.exists() and any(self.data.iterdir()):
             raise StromError(
-                f"{self.data} holds files that Strom's Kafka did not write: move them away or choose another home."
+                f"{self.data} holds files that are not from Kafka: move them away or choose another home."
             )
 
 

@@ -1,4 +1,4 @@
-"""Keeps one part alive: prepares and starts it, waits until it answers, starts it again with back-off when it dies."""
+"""Keeps one part alive: starts it, waits until it answers, starts it again with back-off when it dies."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from strom.errors import StromError
 from strom.stack import children
 from strom.stack.guardian import Guardian
-from strom.stack.part import NotReady, Part
+from strom.stack.part import NotReadyError, Part
 from strom.stack.processes import birth
 from strom.stack.state import EXTERNAL, RUNNING, STOPPED, PartState
 
@@ -49,11 +49,13 @@ class Keeper:
             return
         for attempt in range(1, FIRST_ATTEMPTS + 1):
             try:
-                return await self._start()
-            except Died:
+                await self._start()
+            except DiedError:
                 if attempt == FIRST_ATTEMPTS:
                     raise
                 await asyncio.sleep(FIRST_PAUSE)
+            else:
+                return
 
     async def keep_up(self) -> None:
         """Ever after: a part that dies is started again, later each time."""
@@ -106,10 +108,10 @@ class Keeper:
         while True:
             try:
                 return await asyncio.to_thread(self.part.probe, process.pid)
-            except NotReady as error:
+            except NotReadyError as error:
                 reason = error
             if await _ended(process, PROBE_PAUSE):
-                raise Died(self.part, process.returncode)
+                raise DiedError(self.part, process.returncode)
             if time.monotonic() > deadline:
                 raise StromError(
                     f"{self.part.label} does not answer ({reason}): look at {self.part.log_file}."
@@ -130,7 +132,7 @@ class Keeper:
         self._changed()
 
 
-class Died(StromError):
+class DiedError(StromError):
     def __init__(self, part: Part, code: int | None) -> None:
         said = _last_words(part)
         super().__init__(
@@ -139,12 +141,14 @@ class Died(StromError):
 
 
 def check_elsewhere(part: Part) -> None:
-    """A server that runs already: ask it something, and see that the contract's topics or tables are in it."""
+    """A server that runs already: ask it something, and see to the contract's topics or tables in it."""
     try:
         part.probe(None)
-    except NotReady as error:
+    except NotReadyError as error:
+        if isinstance(error.__cause__, StromError):
+            raise error.__cause__ from None  # the client has said it well
         raise StromError(
-            f"{part.label} does not answer at {part.address} ({error}): start it there, or correct the address."
+            f"{part.label} does not answer at {part.address} ({error}): start it, or correct the address."
         ) from None
     part.settle()
 

@@ -1,11 +1,14 @@
-"""One supervisor a home folder: a lock that the kernel releases when its holder is gone, whatever ended it."""
+"""One supervisor a home folder: a lock that the kernel releases when its holder is gone."""
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import IO
 
 from strom.errors import StromError
+
+ATTEMPTS, ATTEMPT_PAUSE = 5, 0.02
 
 
 class HomeLock:
@@ -17,14 +20,12 @@ class HomeLock:
         """Take the lock, or say who has it."""
         path = _path(self._home)
         file = _open(path, self._home)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(file):
             file.close()
             raise StromError(
                 f"A stack is running already in {self._home} (pid {holder_pid(self._home) or 'unknown'}): "
-                f"stop it with `strom down`, or choose another home (STROM_HOME or --home)."
-            ) from None
+                "stop it with `strom down`, or choose another home (STROM_HOME or --home)."
+            )
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -50,6 +51,18 @@ def holder_pid(home: Path) -> int | None:
     return None
 
 
+def _locked(file: IO[str]) -> bool:
+    # `strom status` takes the lock for a moment to see whether it is free: that is no reason to refuse.
+    for _ in range(ATTEMPTS):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(ATTEMPT_PAUSE)
+        else:
+            return True
+    return False
+
+
 def _path(home: Path) -> Path:
     return home / "run" / "stack.lock"
 
@@ -62,5 +75,6 @@ def _open(path: Path, home: Path) -> IO[str]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise StromError(
-            f"The home folder {home} cannot be written ({reason}): mend that, or choose another (STROM_HOME or --home)."
+            f"The home folder {home} cannot be written ({reason}): "
+            "mend that, or choose another (STROM_HOME or --home)."
         ) from None

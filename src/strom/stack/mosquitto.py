@@ -1,4 +1,4 @@
-"""The embedded Mosquitto: a generated configuration that keeps what was published until the bridge has taken it."""
+"""The embedded Mosquitto: set up to keep what was published until the bridge has taken it."""
 
 import os
 import pwd
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from strom.stack.greeting import greet
 from strom.stack.owner import give
-from strom.stack.part import NotReady, Part
+from strom.stack.part import NotReadyError, Part
 from strom.stack.programs import find_mosquitto, find_mosquitto_passwd
 
 PAYLOAD_LIMIT = 1024 * 1024  # an adapter sends a few hundred bytes; more than this is refused at the door
@@ -91,7 +91,7 @@ class Mosquitto(Part):
         try:
             greet(self.settings)
         except OSError as error:
-            raise NotReady(str(error)) from None
+            raise NotReadyError(str(error)) from None
 
     def _access(self) -> str:
         mqtt = self.settings.mqtt
@@ -112,5 +112,5 @@ class Mosquitto(Part):
 
 
 def _user() -> str:
-    """Mosquitto would change to a user of its own when started by root; the supervisor has seen to that already."""
+    """Started by root, Mosquitto would change to this user by itself; the supervisor has done so already."""
     return Mosquitto.user or "" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name

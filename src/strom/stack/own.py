@@ -1,10 +1,10 @@
-"""Strom's own long-running parts as child processes: each is a verb of the same command, in the same Python."""
+"""Strom's own long-running parts as child processes: each is a verb of the same command."""
 
 import sys
 from collections.abc import Mapping
 from typing import ClassVar
 
-from strom.stack.part import NotReady, Part
+from strom.stack.part import NotReadyError, Part
 from strom.stack.ready import announced_pid, withdraw
 
 
@@ -26,7 +26,7 @@ class OwnPart(Part):
 
     def probe(self, pid: int | None) -> None:
         if pid not in (announced_pid(self.home, self.name), announced_pid(self.home, self.verb[0])):
-            raise NotReady("it has not announced itself")
+            raise NotReadyError("it has not announced itself")
 
 
 class Bridge(OwnPart):

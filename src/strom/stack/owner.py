@@ -12,8 +12,8 @@ from pathlib import Path
 
 from strom.errors import StromError
 
-# Lets a process pass folders on the way to its data that are closed to its user (/root, say), and nothing more
-# than read; a container without the first often has the second.
+# Lets a process pass folders on the way to its data that are closed to its user, such as /root; a container
+# without the first often has the second.
 CAPABILITIES = {"dac_read_search": 2, "dac_override": 1}
 
 
@@ -73,5 +73,6 @@ def _entry(user: str) -> pwd.struct_passwd:
         return pwd.getpwnam(user)
     except KeyError:
         raise StromError(
-            f"There is no user {user} for the server to run as (it refuses root): create it, or run Strom as another user."
+            f"There is no user {user}, as whom the server runs when root starts it: "
+            "create it, or run Strom as another user."
         ) from None

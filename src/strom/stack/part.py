@@ -14,7 +14,7 @@ from strom.stack.ports import refuse_if_taken
 from strom.stack.ready import withdraw
 
 
-class NotReady(Exception):
+class NotReadyError(Exception):
     """The part does not answer yet; says what was tried."""
 
 
@@ -71,7 +71,7 @@ class Part(ABC):
 
     @abstractmethod
     def probe(self, pid: int | None) -> None:
-        """Ask it one real thing; NotReady while it does not answer. `pid` is None for an existing server."""
+        """Ask it one real thing; NotReadyError while it has no answer. An existing server has no pid."""
 
     def settle(self) -> None:
         """What must exist in it before others use it (topics, tables)."""

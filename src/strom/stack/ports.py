@@ -6,7 +6,7 @@ from strom.errors import StromError
 
 
 def refuse_if_taken(host: str, port: int, part: str, setting: str) -> None:
-    """Raise one sentence that names the port, the part and the setting when something listens there already."""
+    """Raise one sentence that names the port, the part and the setting when something listens there."""
     if not is_free(host, port):
         variable = f"STROM_{setting.replace('.', '_')}".upper()
         raise StromError(

@@ -1,4 +1,4 @@
-"""The embedded Postgres: a cluster of its own under the home folder, on loopback, for the user and database `strom`."""
+"""The embedded Postgres: a cluster under the home folder, on loopback, for the user and database `strom`."""
 
 import shutil
 import signal
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from strom.errors import StromError
 from strom.stack.owner import as_user, give
-from strom.stack.part import NotReady, Part
+from strom.stack.part import NotReadyError, Part
 from strom.stack.programs import find_postgres, postgres_version
 
 HOST = "127.0.0.1"
@@ -74,7 +74,7 @@ class Postgres(Part):
             with connect(self.settings.postgres_url) as connection:
                 connection.execute("SELECT 1")
         except StromError as error:
-            raise NotReady(str(error)) from None
+            raise NotReadyError(str(error)) from error
 
     def settle(self) -> None:
         from strom.store.schema import ensure_schema
@@ -89,7 +89,7 @@ class Postgres(Part):
         return marker.read_text(encoding="ascii").strip() if marker.exists() else None
 
     def _create_cluster(self) -> None:
-        """In a folder beside, renamed when complete: one that was interrupted leaves nothing half-made behind."""
+        """In a folder beside, renamed when complete: an interruption leaves nothing half-made behind."""
         fresh = self.data.with_name("postgres.new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""How a long-running part tells its supervisor that it is ready: a file with its pid in the home's `run` folder.
+"""How a long-running part tells that it is ready: a file with its pid in the home's `run` folder.
 
 Knows nothing of what the parts do; a file whose pid is not the part's own counts for nothing.
 """

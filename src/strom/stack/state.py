@@ -1,4 +1,4 @@
-"""What the supervisor writes down of its parts in the home's `run` folder, and what `strom status` makes of it."""
+"""What the supervisor writes down of its parts under the home, and what `strom status` makes of it."""
 
 import contextlib
 import json

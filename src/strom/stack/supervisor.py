@@ -1,7 +1,7 @@
-"""The running stack: starts the chosen parts by their dependencies, watches them in the background, stops them.
+"""The running stack: starts the chosen parts by their dependencies, watches over them, stops them.
 
-All children are started from one thread that lives until they are gone: the kernel ties its parent-death signal to
-the starting thread, not to the process.
+All children are started from one thread that lives until they are gone: the kernel ties its parent-death
+signal to the starting thread, not to the process.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ def _silent(_: str) -> None:
 
 
 class Stack:
-    """`with Stack(settings, ["kafka", "mqtt"]) as stack:` – ready inside, gone after; `pid` and `restarts` by part."""
+    """`with Stack(settings, ["kafka", "mqtt"]) as stack:` is ready inside and gone after."""
 
     def __init__(
         self, settings: Settings, parts: Iterable[str] = ALL, *, report: Callable[[str], None] = _silent
@@ -97,7 +97,7 @@ class Stack:
         return pid
 
     def await_ready(self, part: str, *, other_than: int | None = None, seconds: float = 240.0) -> int:
-        """Wait until the part answers, after a `kill` in another process than the killed one; returns its pid."""
+        """Wait until the part answers, after a `kill` in another process than that; returns its pid."""
         deadline = time.monotonic() + seconds
         with self._changes:
             while not self._is_ready(part, other_than):

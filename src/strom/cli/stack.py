@@ -1,0 +1,138 @@
+"""`strom up`, `strom down`, `strom status`: the embedded stack from the command line."""
+
+import json
+import signal
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from strom.cli.options import (
+    HomeOption,
+    KafkaOption,
+    MqttOption,
+    PostgresOption,
+    SparkOption,
+    settings_from,
+)
+
+if TYPE_CHECKING:
+    from strom.settings import Settings
+
+ONLY_HELP = "Parts to start, of kafka, mqtt, postgres, bridge, pipeline, serve [default: all]."
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(up)
+    app.command()(down)
+    app.command()(status)
+
+
+def up(
+    only: Annotated[str | None, typer.Option("--only", metavar="PART,…", help=ONLY_HELP)] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return when all is ready; `strom down` stops it.")
+    ] = False,
+    kafka: KafkaOption = None,
+    mqtt: MqttOption = None,
+    postgres: PostgresOption = None,
+    spark_master: SparkOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Start the stack and watch over it: a part that dies is started again. Ctrl-C stops it.
+
+    Example: strom up --only kafka,mqtt,postgres --detach
+    """
+    from strom.stack.catalogue import ALL
+
+    settings = settings_from(kafka=kafka, mqtt=mqtt, postgres=postgres, spark_master=spark_master, home=home)
+    parts = [name.strip() for name in only.split(",") if name.strip()] if only is not None else list(ALL)
+    if detach:
+        _up_detached(settings, parts)
+    else:
+        _up_here(settings, parts)
+
+
+def down(home: HomeOption = None) -> None:
+    """Stop the stack of this home and wait until it is gone.
+
+    Example: strom down
+    """
+    from strom.stack.background import end
+
+    folder = settings_from(home=home).home
+    pid = end(folder.absolute())
+    print(f"No stack is running in {folder}." if pid is None else f"The stack (pid {pid}) has stopped.")
+
+
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    kafka: KafkaOption = None,
+    mqtt: MqttOption = None,
+    postgres: PostgresOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Show each part's state, address, pid and how often it was started again.
+
+    Example: strom status --json
+    """
+    from strom.stack.state import status as status_of
+
+    parts = status_of(settings_from(kafka=kafka, mqtt=mqtt, postgres=postgres, home=home))
+    if as_json:
+        print(json.dumps(parts, indent=2, ensure_ascii=False))
+    else:
+        _print_table(parts)
+
+
+def _up_detached(settings: "Settings", parts: list[str]) -> None:
+    from strom.stack.background import start
+    from strom.stack.catalogue import choose
+
+    choose(settings, parts)
+    pid = start(settings, parts, _report)
+    print(f"The stack runs in the background (pid {pid}); `strom down` stops it.")
+
+
+class _StopRequested(BaseException):
+    """Raised by the first SIGINT or SIGTERM, wherever the start happens to be."""
+
+
+def _up_here(settings: "Settings", parts: list[str]) -> None:
+    from strom.stack.background import STACK
+    from strom.stack.ready import announce
+    from strom.stack.supervisor import Stack
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _request_stop)
+    try:
+        with Stack(settings, parts, report=_report):
+            announce(settings.home, STACK)
+            _report("all parts are ready; Ctrl-C stops them")
+            threading.Event().wait()
+    except _StopRequested:
+        _report("stopped")
+
+
+def _request_stop(number: int, frame: FrameType | None) -> None:
+    # The stop that follows takes its time and must not be cut short by an impatient second signal.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    raise _StopRequested
+
+
+def _report(line: str) -> None:
+    print(line, flush=True)
+
+
+def _print_table(parts: dict[str, dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    colours = {"running": "green", "external": "cyan", "stopped": "dim"}
+    table = Table("part", "state", "address", "pid", "restarts", box=None, header_style="bold")
+    for name, part in parts.items():
+        state = f"[{colours[part['state']]}]{part['state']}[/]"
+        table.add_row(name, state, part["address"], str(part.get("pid", "")), str(part["restarts"]))
+    Console().print(table)
