@@ -109,7 +109,7 @@ def _up_here(settings: "Settings", parts: list[str]) -> None:
     try:
         with Stack(settings, parts, report=_report):
             announce(settings.home, STACK)
-            _report("all parts are ready; Ctrl-C stops them")
+            _report("all parts are ready")
             threading.Event().wait()
     except _StopRequested:
         _report("stopped")

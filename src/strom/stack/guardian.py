@@ -1,7 +1,7 @@
 """A small process that outlives the supervisor by a moment: if that vanishes, it ends what is left.
 
 Run as `python -m strom.stack.guardian`; reads `+pid` and `-pid` lines on standard input. The end of that
-input is the supervisor's end, however it came about. Must import next to nothing, so that it is there at once.
+input is the supervisor's end, however it came about. It imports next to nothing, so that it is there at once.
 """
 
 import contextlib

@@ -1,0 +1,39 @@
+# Every target does its own set-up; a second run installs nothing. `make demo` and `make test` are all you need.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+UV ?= uv
+BIN := .venv/bin
+
+.PHONY: help setup setup-dev demo test check lint format lock clean
+
+help: ## Show the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | column -t -s $$'\t'
+
+setup: ## Install everything that Strom needs to run (the command is then .venv/bin/strom)
+	@scripts/setup
+
+setup-dev: ## The same and what the tests need
+	@scripts/setup --dev
+
+demo: setup ## Run everything with simulated meters; flags: make demo ARGS="--for 60"
+	@$(BIN)/strom demo $(ARGS)
+
+test: setup-dev lint ## Pass all checks and tests, the cheap ones first
+	@scripts/test $(ARGS)
+
+check: setup-dev lint ## Check style, types, imports and docs
+	@scripts/test --docs-only
+
+lint: setup-dev
+	@scripts/lint
+
+format: setup-dev ## Bring the code into the house's form
+	@$(BIN)/ruff check --fix --quiet src tests
+	@$(BIN)/ruff format src tests
+
+lock: ## Choose versions anew: requirements/*.in to *.txt (needs uv)
+	@UV=$(UV) scripts/lock
+
+clean: ## Remove what set-up and tests made; .strom (your data) stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
