@@ -65,6 +65,7 @@ def reading_event(state: MeterState, now_ms: int) -> dict[str, Any]:
         "received_ms": state.received_ms,
         "published": state.published_ms,
         "interval_s": _seconds(state.interval_ms),
+        "points": state.curve.tail(now_ms),
         "reading": state.reading,
     }
 

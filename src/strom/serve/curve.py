@@ -143,6 +143,10 @@ class MeterCurve:
                 found.append((self._times[index] + 1, None))
         return found
 
+    def tail(self, to_ms: int) -> list[Point]:
+        """The last point with the one before it, and the gap between them if there is one."""
+        return self.points(self._times[max(0, len(self) - 2)], to_ms) if self._times else []
+
     def distances(self, most: int, then_ms: int) -> list[int]:
         """The last distances between points, in ms, as if one at `then_ms` followed."""
         times = [*self._times[-most:], then_ms]

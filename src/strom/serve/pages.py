@@ -67,6 +67,7 @@ def _first(service: Service) -> dict[str, Any]:
     return {
         "now": service.now_ms,
         "timezone": service.zone.key,
+        "limits": service.limits,
         "fleet": service.fleet().model_dump(mode="json"),
         "health": service.health().model_dump(mode="json"),
         "alerts": [alert.model_dump(mode="json") for alert in service.open_alerts],

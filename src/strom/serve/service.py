@@ -53,6 +53,12 @@ class Service:
         return round(self._clock() * 1000)
 
     @property
+    def limits(self) -> dict[str, float]:
+        """The limits that the page shows or needs to tell who is silent."""
+        named = {"voltage_low_v", "voltage_high_v", "silent_pushes", "silent_seconds"}
+        return self._settings.rules.model_dump(include=named)
+
+    @property
     def open_alerts(self) -> list[models.Alert]:
         return [alert for alert in self.alerts.values() if alert.ended is None]
 
@@ -83,7 +89,7 @@ class Service:
                 continue
             name = reading["meter"]
             state = self.state.meters[name]
-            if new and state.reading is reading and self.hub.wanted(name):
+            if new and state.reading is reading and self.hub.wanted(name) and state.is_live(self.now_ms):
                 events.append((name, answers.reading_event(state, self.now_ms)))
         self.hub.send_readings(events)
 
