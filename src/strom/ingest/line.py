@@ -148,8 +148,8 @@ class MqttLine:
         if failed:
             words = failed[0].name.lower().replace("_", " ")
             raise StromError(
-                f"MQTT at {self._endpoint} does not let the bridge read {self._settings.mqtt.topic} ({words}); "
-                "give its user that right."
+                f"MQTT at {self._endpoint} refuses reading {self._settings.mqtt.topic} ({words}); "
+                "give the bridge's user that right."
             )
         self._backoff.reset()
         self.subscribed = True
