@@ -144,7 +144,7 @@ class MqttLine:
         connection.flush(now)
 
     def _check_subscription(self, packet: mqtt5.SubAckPacket) -> None:
-        failed = [code for code in packet.reason_codes if code >= _FAILED_SUBSCRIPTION]
+        failed = [code for code in packet.reason_codes if int(code) >= _FAILED_SUBSCRIPTION]
         if failed:
             words = failed[0].name.lower().replace("_", " ")
             raise StromError(

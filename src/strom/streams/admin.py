@@ -20,7 +20,7 @@ _VISIBLE_PAUSE = 0.05
 
 
 def admin_client(settings: Settings) -> AdminClient:
-    return AdminClient(common_config(settings, "admin"))
+    return AdminClient(common_config(settings, "strom-admin"))
 
 
 def topic_names(

@@ -22,7 +22,7 @@ def common_config(settings: Settings, name: str) -> dict[str, Any]:
     """Configuration that producers, consumers and admin clients share."""
     return {
         "bootstrap.servers": settings.kafka_bootstrap,
-        "client.id": f"strom-{name}",
+        "client.id": name,
         "logger": LOG,
         "socket.keepalive.enable": True,
         "reconnect.backoff.ms": 100,
