@@ -50,6 +50,7 @@ def make_app(service: Service, assets: Assets) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=f"{API}/openapi.json",
+        redirect_slashes=False,
         lifespan=lifespan,
     )
     for router in (live_routes(service), table_routes(service), meter_route(service)):

@@ -39,7 +39,7 @@ export function powerAxis(base) {
       },
     },
     // The same room for any label, so that the curve does not jump sideways.
-    afterFit: (scale) => { scale.width = Math.max(scale.width, 68); },
+    afterFit: (scale) => { scale.width = Math.max(scale.width, scale.chart.width < 520 ? 60 : 68); },
   };
 }
 

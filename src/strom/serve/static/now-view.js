@@ -64,11 +64,14 @@ export class NowView {
 
   bar(fleet) {
     const [drawn, fed] = [fleet.import_w ?? 0, fleet.export_w ?? 0];
-    element("bar-drawn").style.flexGrow = drawn;
-    element("bar-fed").style.flexGrow = fed;
-    const words = (watts, count) => t(count === 1 ? "byMeter" : "byMeters", { power: power(watts), count });
-    element("drawn").textContent = words(fleet.import_w, fleet.drawing);
-    element("fed").textContent = words(fleet.export_w, fleet.feeding);
+    for (const [id, watts] of [["bar-drawn", drawn], ["bar-fed", fed]]) {
+      element(id).style.flexGrow = watts;
+      element(id).hidden = watts === 0;
+    }
+    element("drawn").textContent = power(fleet.import_w);
+    element("fed").textContent = power(fleet.export_w);
+    element("drawn-by").textContent = t(fleet.drawing === 1 ? "drawnByOne" : "drawnBy", { count: fleet.drawing });
+    element("fed-by").textContent = t(fleet.feeding === 1 ? "fedByOne" : "fedBy", { count: fleet.feeding });
   }
 
   fleetState(fleet) {

@@ -1,0 +1,75 @@
+"""Starts the page as users do: `strom serve` in a process of its own."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+
+from strom.settings import PageSettings, Settings
+
+ANSWER_SECONDS = 60
+Result = TypeVar("Result")
+
+
+@dataclass
+class Page:
+    """A running server."""
+
+    address: str
+    process: subprocess.Popen[str]
+    client: httpx.Client
+
+    def get(self, path: str, **query: str | int) -> httpx.Response:
+        return self.client.get(f"{self.address}{path}", params=query or None)
+
+
+def until(ask: Callable[[], Result | None]) -> Result:
+    """Ask again until the answer is true; an answer that never comes fails the test."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while not (found := ask()):
+        assert time.monotonic() < deadline, "this never came true"
+        time.sleep(0.05)
+    return found
+
+
+def start_serve(settings: Settings) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STROM_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "strom", "serve"],
+        env=environment | settings.as_environment(),
+        cwd=settings.home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[Page]:
+    """A server that has answered its first request; stopped at the end."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    process = start_serve(settings)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert "The page is at" in line, process.communicate()[1]
+        with httpx.Client(timeout=ANSWER_SECONDS) as client:
+            yield Page(f"http://127.0.0.1:{settings.page.port}", process, client)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate(timeout=ANSWER_SECONDS)
+
+
+def at_port(settings: Settings, port: int, home: Path) -> Settings:
+    page = PageSettings(port=port)
+    kafka = settings.kafka.model_copy(update={"bootstrap": settings.kafka_bootstrap})
+    postgres = settings.postgres.model_copy(update={"url": settings.postgres_url})
+    return settings.model_copy(update={"page": page, "home": home, "kafka": kafka, "postgres": postgres})
