@@ -13,23 +13,27 @@ class Kind(Enum):
     COUNTER = "counter"  # energy that only grows
     MOMENT = "moment"  # a value of this moment
     METER_NUMBER = "meter_number"
-    TEXT = "text"  # known, but kept under `other`
+    OTHER = "other"  # known, but kept under `other`
 
 
 @dataclass(frozen=True)
 class Register:
     code: str  # C.D.E
-    field: str  # its name in a reading; for Kind.TEXT the key under `other`
+    field: str  # its name in a reading; empty for Kind.OTHER
     kind: Kind
     unit: str
     medium: str = "1"  # A: 1 electricity, 0 things about the device
 
     @property
+    def has_field(self) -> bool:
+        """Whether a reading has a field of its own for it; the others stand under `other`."""
+        return self.kind is not Kind.OTHER
+
+    @property
     def spellings(self) -> tuple[str, ...]:
         """Every way an adapter writes this code, the most usual first: the first one present wins."""
         if self.medium == "0":
-            prefixes = ("0-0:", "")
-            return tuple(f"{prefix}{self.code}" for prefix in prefixes) + (f"0-0:{self.code}.255", f"0-0:{self.code}*255")
+            return (f"0-0:{self.code}", f"0-0:{self.code}.255", f"0-0:{self.code}*255", self.code, f"0.0:{self.code}")
         return (
             f"1-0:{self.code}",
             f"1-1:{self.code}",
@@ -71,14 +75,25 @@ REGISTERS: tuple[Register, ...] = (
         Register(code, "meter_number", Kind.METER_NUMBER, "", medium="0")
         for code in ("96.1.0", "C.1.0", "0.0.1", "96.1.1")
     ),
+    # Reactive energy by quadrant, absolute energy, maximum demand, power by phase, phase angles, prepayment.
+    *(Register(f"{quadrant}.8.0", "", Kind.OTHER, "varh") for quadrant in range(5, 9)),
+    Register("15.8.0", "", Kind.OTHER, "Wh"),
+    Register("1.6.0", "", Kind.OTHER, "W"),
+    *(Register(f"{phase}.7.0", "", Kind.OTHER, "W") for phase in (21, 41, 61, 22, 42, 62)),
+    *(Register(f"81.7.{angle}", "", Kind.OTHER, "°") for angle in (40, 51, 62)),
+    Register("1.128.0", "", Kind.OTHER, ""),
+    # The clock, the COSEM logical device name, the text to the customer.
+    *(Register(code, "", Kind.OTHER, "", medium="0") for code in ("1.0.0", "42.0.0", "96.13.0")),
 )
 
 MEASURED = tuple(register for register in REGISTERS if register.kind in (Kind.COUNTER, Kind.MOMENT))
 METER_NUMBERS = tuple(register for register in REGISTERS if register.kind is Kind.METER_NUMBER)
+# Texts that most devices send with every push: worth a column of their own where messages are read in bulk.
+FREQUENT_OTHERS = ("0-0:1.0.0", "0-0:42.0.0", "0-0:96.13.0")
 SPELLINGS: dict[str, Register] = {spelling: register for register in REGISTERS for spelling in register.spellings}
 
 # What an OBIS code looks like in any of the spellings; a key of another form is not a register ("firmware").
-CODE_PATTERN = r"^([0-9]{1,3}[-.][0-9]{1,3}:)?([0-9]{1,3}|[A-Z])\.[0-9]{1,3}\.[0-9]{1,3}([.*][0-9]{1,3})?$"
+CODE_PATTERN = r"([0-9]{1,3}[-.][0-9]{1,3}:)?([0-9]{1,3}|[A-Z])\.[0-9]{1,3}\.[0-9]{1,3}([.*][0-9]{1,3})?"
 _CODE = re.compile(CODE_PATTERN)
 
 # What some devices send in place of a value that they do not have.
@@ -86,4 +101,4 @@ ERROR_VALUES = ("4294967295", "4294967.295")
 
 
 def looks_like_a_code(key: str) -> bool:
-    return _CODE.match(key) is not None
+    return _CODE.fullmatch(key) is not None

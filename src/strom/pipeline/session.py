@@ -1,0 +1,41 @@
+"""The one Spark session of a process, with the jars that the set-up fetched; knows no job and no topic."""
+
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from strom.errors import StromError
+from strom.settings import Settings
+
+
+def connector_jars() -> list[Path]:
+    """The Kafka connector and Delta, as local files: nothing is resolved when a session starts."""
+    jars = sorted((Path(sys.prefix) / "share" / "strom" / "spark").glob("*.jar"))
+    if not jars:
+        raise StromError("the Spark connector jars are missing; run `make setup` once.")
+    return jars
+
+
+def build_session(settings: Settings, name: str = "strom") -> SparkSession:
+    """A session with Delta, UTC and the settings that every stage relies on."""
+    builder = (
+        SparkSession.Builder()
+        .appName(name)
+        .master(settings.spark.master)
+        .config("spark.jars", ",".join(str(jar) for jar in connector_jars()))
+        .config("spark.driver.memory", settings.spark.driver_memory)
+        .config("spark.driver.host", "127.0.0.1" if settings.spark.master.startswith("local") else "")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "WARN")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", str(settings.kafka.partitions))
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        # Keys that come twice in a message: the last one counts, as in every JSON reader.
+        .config("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
+        .config("spark.sql.streaming.stateStore.providerClass", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+        .config("spark.sql.warehouse.dir", str(settings.home.absolute() / "warehouse"))
+    )
+    return builder.getOrCreate()
