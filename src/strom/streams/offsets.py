@@ -1,0 +1,94 @@
+"""Where partitions begin and end, asked for many at once, and which topics there are to ask about."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from strom.errors import StromError
+from strom.settings import Settings
+from strom.streams.client import ANSWER_SECONDS, as_strom_error
+
+Partition = tuple[str, int]  # topic and number
+INTERNAL = "__"  # how the names of Kafka's own topics begin
+
+
+def all_topics(settings: Settings, client: AdminClient) -> dict[str, int]:
+    """Every topic with its number of partitions."""
+    try:
+        found = client.list_topics(timeout=ANSWER_SECONDS).topics
+    except KafkaException as error:
+        raise as_strom_error(settings, "list its topics", error) from None
+    return {name: len(topic.partitions) for name, topic in sorted(found.items()) if topic.error is None}
+
+
+def find_topics(
+    settings: Settings, client: AdminClient, names: Iterable[str], pattern: str | None = None
+) -> dict[str, int]:
+    """The named topics and those that the pattern matches as a whole, each with its number of partitions."""
+    existing = all_topics(settings, client)
+    wanted = list(names)
+    for name in wanted:
+        if name not in existing:
+            raise _unknown(settings, name, existing)
+    if pattern is not None:
+        wanted += _matching(settings, pattern, existing)
+    return {name: existing[name] for name in dict.fromkeys(wanted)}
+
+
+def first_offsets(
+    settings: Settings, client: AdminClient, partitions: Iterable[Partition]
+) -> dict[Partition, int]:
+    return _offsets(settings, client, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+
+def end_offsets(
+    settings: Settings, client: AdminClient, partitions: Iterable[Partition]
+) -> dict[Partition, int]:
+    """One after the last record of each partition."""
+    return _offsets(settings, client, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+
+def offsets_at(
+    settings: Settings, client: AdminClient, partitions: Iterable[Partition], at_ms: int
+) -> dict[Partition, int]:
+    """The first record at or after this time; -1 where there is none."""
+    return _offsets(settings, client, partitions, OffsetSpec.for_timestamp(at_ms))
+
+
+def _offsets(
+    settings: Settings, client: AdminClient, partitions: Iterable[Partition], spec: OffsetSpec
+) -> dict[Partition, int]:
+    asked = {TopicPartition(topic, number): spec for topic, number in partitions}
+    if not asked:
+        return {}
+    try:
+        futures = client.list_offsets(asked, request_timeout=ANSWER_SECONDS)
+        return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
+    except KafkaException as error:
+        raise as_strom_error(settings, "tell its offsets", error) from None
+
+
+def partitions_of(topics: dict[str, int]) -> list[Partition]:
+    return [(name, number) for name, count in topics.items() for number in range(count)]
+
+
+def _matching(settings: Settings, pattern: str, existing: dict[str, int]) -> list[str]:
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise StromError(f"--pattern {pattern!r} is not a regular expression: {error}; correct it.") from None
+    found = [name for name in existing if wanted.fullmatch(name) and not name.startswith(INTERNAL)]
+    if not found:
+        raise StromError(
+            f"No topic at {settings.kafka_bootstrap} matches {pattern!r}; `strom topics list` shows them."
+        )
+    return found
+
+
+def _unknown(settings: Settings, name: str, existing: dict[str, int]) -> StromError:
+    close = difflib.get_close_matches(name, existing, n=1)
+    hint = f"did you mean {close[0]}?" if close else "`strom topics list` shows those there are."
+    return StromError(f"There is no topic {name} at {settings.kafka_bootstrap}; {hint}")
