@@ -1,0 +1,62 @@
+"""Leaves out readings that were taken in before: what `normalise` repeats after a restart, and repeated batches.
+
+A reading's origin names its raw record. Records of one raw partition reach one partition of `readings` in their
+order, so one high-water mark per pair tells a repeat from a new reading, however long ago the first one was.
+"""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from strom.store.mark_tables import Mark
+from strom.streams.topics import READINGS
+
+_MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset bigint, mark_received bigint"
+
+
+def fresh_readings(spark: SparkSession, batch: DataFrame, marks: list[Mark]) -> DataFrame:
+    """The batch, one row per origin, without what the marks cover; all rows of a meter in one partition."""
+    return (
+        batch.transform(_with_origin)
+        .transform(lambda frame: _without_marked(spark, frame, marks))
+        .repartition("meter")
+        .dropDuplicates(["meter", "origin"])
+    )
+
+
+def reached_marks(fresh: DataFrame) -> tuple[list[Mark], int]:
+    """How far the marks move with this batch, and how many readings it holds."""
+    found = (
+        fresh.groupBy("raw_topic", "raw_partition", "partition")
+        .agg(F.max("raw_offset"), F.max(F.unix_millis("received")), F.count("*"))
+        .collect()
+    )
+    return [Mark(*row[:5]) for row in found], sum(row[5] for row in found)
+
+
+def _with_origin(batch: DataFrame) -> DataFrame:
+    """A record without the header (someone else's) is its own origin."""
+    own = F.concat_ws("/", F.lit(READINGS), F.col("partition"), F.col("offset"))
+    parts = F.split("origin", "/")
+    return (
+        batch.withColumn("origin", F.coalesce("origin", own))
+        .withColumn("raw_topic", parts[0])
+        .withColumn("raw_partition", parts[1].cast("int"))
+        .withColumn("raw_offset", parts[2].cast("bigint"))
+    )
+
+
+def _without_marked(spark: SparkSession, frame: DataFrame, marks: list[Mark]) -> DataFrame:
+    """A lower offset that arrived later than everything before belongs to a topic that was made anew: it is new."""
+    if not marks:
+        return frame
+    rows = [(m.topic, m.raw_partition, m.partition, m.raw_offset, m.received) for m in marks]
+    known = F.broadcast(spark.createDataFrame(rows, _MARK_SCHEMA))
+    same = (
+        (F.col("raw_topic") == F.col("mark_topic"))
+        & (F.col("raw_partition") == F.col("mark_raw"))
+        & (F.col("partition") == F.col("mark_partition"))
+    )
+    repeated = (F.col("raw_offset") <= F.col("mark_offset")) & (
+        F.unix_millis("received") <= F.col("mark_received")
+    )
+    return frame.join(known, same & repeated, "left_anti")

@@ -1,0 +1,51 @@
+"""What the stages have to say on Kafka: gathered while the tables are written, confirmed before they are committed.
+
+A crash in between says it again with the same key and version; the other way round it would never be said.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+from strom.errors import StromError
+from strom.settings import Settings
+from strom.streams.client import no_answer
+from strom.streams.producer import open_producer
+
+CONFIRM_SECONDS = 60.0
+
+
+class Outbox:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._producer = open_producer(settings, "pipeline")
+        self._refused: list[str] = []
+
+    def put(self, topic: str, key: str, value: Mapping[str, Any] | None) -> None:
+        """None takes the key's value back."""
+        body = (
+            None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        )
+        while True:
+            try:
+                self._producer.produce(topic, body, key.encode(), on_delivery=self._delivered)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+            except KafkaException as error:
+                raise no_answer(self._settings, error.args[0]) from None
+
+    def confirm(self) -> None:
+        """Wait until Kafka has everything."""
+        waiting = self._producer.flush(CONFIRM_SECONDS)
+        refused, self._refused = self._refused, []
+        if waiting:
+            raise no_answer(self._settings, f"{waiting} records wait to be confirmed")
+        if refused:
+            raise StromError(f"Kafka refused {len(refused)} records ({refused[0]}).", exit_code=1)
+
+    def _delivered(self, error: Any, _message: Any) -> None:
+        if error is not None:
+            self._refused.append(str(error))

@@ -1,0 +1,111 @@
+"""Writes what the series say as rows with both directions: a version more where something changed, else nothing."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strom.domain.load_profile import Direction, Half, Row, row_of
+from strom.domain.reading import plain_number, time_text
+from strom.domain.slots import expected_samples
+from strom.pipeline.outbox import Outbox
+from strom.pipeline.series import Update
+from strom.store import profile_tables as tables
+from strom.store.profile_tables import GapHalves, GapKey, StoredRow
+from strom.store.writes import Work
+from strom.streams.topics import LOAD_PROFILE
+
+
+def write_rows(
+    work: Work, outbox: Outbox, updates: Sequence[Update], intervals: Mapping[str, int | None]
+) -> None:
+    """Merge the directions' slots into `load_profile` and tell the topic what changed."""
+    telling = [update for update in updates if update.revised or update.chain.rows]
+    stored = tables.load_rows(work, _spans((update.key[0], update.since) for update in telling).items())
+    wanted = _wanted(telling, stored)
+    changed, void = [], []
+    for key, row in wanted.items():
+        old = stored.get(key)
+        if row is None:
+            void.append(key)
+        elif old is None or old.row != row:
+            expected = expected_samples(intervals.get(key[0]))
+            changed.append(StoredRow(key[0], row, expected, old.version + 1 if old else 1))
+    tables.save_rows(work, changed)
+    tables.delete_rows(work, void)
+    for each in changed:
+        outbox.put(LOAD_PROFILE, topic_key(each.meter, each.row.start), as_json(each))
+    for meter, start in void:
+        outbox.put(LOAD_PROFILE, topic_key(meter, start), None)
+
+
+def write_gaps(work: Work, updates: Sequence[Update]) -> None:
+    """Merge the directions' gaps into `gaps`."""
+    telling = [update for update in updates if update.revised or update.chain.gaps]
+    spans = _spans((update.key[0], min([update.since, *update.chain.gaps])) for update in telling)
+    stored = tables.load_gaps(work, spans.items()) if spans else {}
+    wanted: dict[GapKey, GapHalves] = {key: dict(halves) for key, halves in stored.items()}
+    for update in telling:
+        _replace_gaps(wanted, update)
+    tables.save_gaps(work, {key: halves for key, halves in wanted.items() if halves != stored.get(key)})
+
+
+def topic_key(meter: str, start: int) -> str:
+    return f"{meter}|{time_text(start)}"
+
+
+def as_json(stored: StoredRow) -> dict[str, Any]:
+    """A quarter-hour as the topic carries it; what a direction does not have is left out."""
+    row = stored.row
+    value: dict[str, Any] = {"v": 1, "meter": stored.meter, "start": time_text(row.start)}
+    for direction, half in ((Direction.IMPORT, row.imported), (Direction.EXPORT, row.exported)):
+        energy = tables.wh(half.mwh) if half else None
+        if energy is not None:
+            value[f"{direction}_wh"] = plain_number(energy)
+        if half is not None:
+            value[f"{direction}_quality"] = half.quality.value
+    value |= {"quality": row.quality.value, "samples": row.samples}
+    if stored.expected is not None:
+        value["expected"] = stored.expected
+    return value | {"version": stored.version, "flags": list(row.flags)}
+
+
+def _spans(starts: Any) -> dict[str, int]:
+    """The earliest start of each meter."""
+    spans: dict[str, int] = {}
+    for meter, start in starts:
+        spans[meter] = min(start, spans.get(meter, start))
+    return spans
+
+
+def _wanted(
+    updates: Sequence[Update], stored: Mapping[tuple[str, int], StoredRow]
+) -> dict[tuple[str, int], Row | None]:
+    """The touched rows as they should be; None where no direction has a slot any more."""
+    halves: defaultdict[tuple[str, int], dict[Direction, Half]] = defaultdict(dict)
+    touched: set[tuple[str, int]] = set()
+    for key, each in stored.items():
+        pairs = ((Direction.IMPORT, each.row.imported), (Direction.EXPORT, each.row.exported))
+        halves[key] = {direction: half for direction, half in pairs if half is not None}
+    starts: defaultdict[str, list[int]] = defaultdict(list)
+    for meter, start in stored:
+        starts[meter].append(start)
+    for update in updates:
+        meter, direction = update.key
+        for start in starts[meter]:
+            if start >= update.since and halves[meter, start].pop(direction, None) is not None:
+                touched.add((meter, start))
+        for slot in update.chain.rows:
+            halves[meter, slot.start][direction] = Half.of(slot)
+            touched.add((meter, slot.start))
+    return {key: row_of(key[1], halves[key]) if halves[key] else None for key in touched}
+
+
+def _replace_gaps(gaps: dict[GapKey, GapHalves], update: Update) -> None:
+    meter, direction = update.key
+    for (owner, start, _), halves in gaps.items():
+        voided = start in update.chain.gaps or (update.revised and start >= update.since)
+        if owner == meter and voided:
+            halves.pop(direction, None)
+    for gap in update.chain.gaps.values():
+        if gap is not None:
+            gaps.setdefault(tables.gap_key(meter, gap), {})[direction] = gap.mwh

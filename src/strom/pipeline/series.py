@@ -1,0 +1,157 @@
+"""Brings each series of quarter-hours forward by what came: in one step where all is normal, else by each reading.
+
+It sees cells and points that were collected from Spark, and knows neither Spark nor the tables.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from strom.domain.acceptance import Point, Walked, is_normal, walk
+from strom.domain.chain import Chain
+from strom.domain.load_profile import Direction
+from strom.domain.segments import Measure, Rules, Segment, Stretch
+from strom.store.segment_tables import Key, SeriesChange, Tail
+
+Cell = Any  # a collected row of `cells`
+PointsOf = Callable[[Direction, Sequence[str]], Mapping[str, Sequence[Point]]]
+
+BEFORE_ALL = -1  # a slot before every slot
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a series' rows are from `since` on and its falls after `since_t`; `revised`: what else is stored is void."""
+
+    change: SeriesChange
+    chain: Chain
+    since: int
+    since_t: int
+    revised: bool
+
+    @property
+    def key(self) -> Key:
+        return self.change.key
+
+
+@dataclass(slots=True)
+class Forward:
+    """The outcome of one pass: series that were brought forward, and the earliest late reading of others."""
+
+    updates: list[Update] = field(default_factory=list)
+    late: dict[Key, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    key: Key
+    measure: Measure
+    tail: Tail | None
+    stretches: Sequence[Stretch]
+    normal: bool
+    replaced_after: int | None
+
+    @property
+    def carried(self) -> Segment | None:
+        return self.tail.segment if self.tail else None
+
+    @property
+    def late(self) -> bool:
+        return self.tail is not None and self.stretches[0].first_t <= self.tail.seen
+
+    def one_step(self, rules: Rules) -> bool:
+        """Every reading follows the one before it normally, also the first one the stored last."""
+        if self.measure is Measure.POWER:
+            return True
+        if not self.normal or (self.tail is not None and self.tail.pending):
+            return False
+        first, last = self.stretches[0], self.carried
+        return last is None or is_normal((last.last_t, last.last_v), (first.first_t, first.first_v), rules)
+
+
+def bring_forward(
+    cells: Sequence[Cell],
+    tails: Mapping[Key, Tail],
+    points_of: PointsOf,
+    rules: Rules,
+    replaced_after: Mapping[Key, int] | None = None,
+) -> Forward:
+    """`replaced_after` names the series that begin at an anchor, by its slot: what was stored later is void."""
+    outcome = Forward()
+    to_walk: list[_Task] = []
+    for task in _tasks(cells, tails, replaced_after or {}):
+        if task.late:
+            outcome.late[task.key] = task.stretches[0].first_t
+        elif task.one_step(rules):
+            outcome.updates.append(_merged(task, rules))
+        else:
+            to_walk.append(task)
+    outcome.updates += _walked(to_walk, points_of, rules)
+    return outcome
+
+
+def _tasks(
+    cells: Sequence[Cell], tails: Mapping[Key, Tail], replaced_after: Mapping[Key, int]
+) -> Iterator[_Task]:
+    by_meter: defaultdict[str, list[Cell]] = defaultdict(list)
+    for cell in sorted(cells, key=lambda cell: cell["cell"]):
+        by_meter[cell["meter"]].append(cell)
+    for meter, own in by_meter.items():
+        for direction in Direction:
+            task = _task((meter, direction), own, tails.get((meter, direction)), replaced_after)
+            if task is not None:
+                yield task
+
+
+def _task(
+    key: Key, own: Sequence[Cell], tail: Tail | None, replaced_after: Mapping[Key, int]
+) -> _Task | None:
+    direction = key[1]
+    held = [cell for cell in own if cell[f"{direction}_samples"]]
+    if not held:
+        return None
+    measure = Measure.COUNTER if held[0][f"{direction}_counter"] else Measure.POWER
+    replaced = replaced_after.get(key)
+    if tail is not None and tail.measure is not measure:
+        if measure is Measure.POWER:
+            return None  # a direction that has a counter is read by counter alone
+        tail, replaced = None, BEFORE_ALL
+    stretches = [_stretch(cell, direction, measure) for cell in held]
+    normal = all(cell[f"{direction}_normal"] for cell in held)
+    return _Task(key, measure, tail, stretches, normal, replaced)
+
+
+def _stretch(cell: Cell, direction: Direction, measure: Measure) -> Stretch:
+    first_v, last_v = cell[f"{direction}_first_v"], cell[f"{direction}_last_v"]
+    inner = last_v - first_v if measure is Measure.COUNTER else int(cell[f"{direction}_held"] or 0)
+    first_t, last_t = cell[f"{direction}_first_t"], cell[f"{direction}_last_t"]
+    return Stretch(first_t, first_v, last_t, last_v, inner, cell[f"{direction}_samples"])
+
+
+def _merged(task: _Task, rules: Rules) -> Update:
+    chain = Chain.after(task.carried, task.measure, rules)
+    for stretch in task.stretches:
+        chain.accept(stretch)
+    return _update(task, Walked(chain, tuple(chain.segments), ()))
+
+
+def _walked(tasks: Sequence[_Task], points_of: PointsOf, rules: Rules) -> Iterator[Update]:
+    for direction in Direction:
+        own = [task for task in tasks if task.key[1] is direction]
+        points = points_of(direction, [task.key[0] for task in own]) if own else {}
+        for task in own:
+            pending = task.tail.pending if task.tail else ()
+            yield _update(task, walk(task.carried, [*pending, *points[task.key[0]]], task.measure, rules))
+
+
+def _update(task: _Task, walked: Walked) -> Update:
+    carried = task.carried
+    seen = max(task.stretches[-1].last_t, task.tail.seen if task.tail else 0)
+    change = SeriesChange(
+        task.key, task.measure, seen, walked.pending, walked.settled, task.replaced_after
+    )  # fmt: skip
+    revised = task.replaced_after is not None or bool(task.tail and task.tail.pending)
+    if carried is None:
+        return Update(change, walked.chain, 0, BEFORE_ALL, revised)
+    return Update(change, walked.chain, carried.slot, carried.fall_t or carried.last_t, revised)

@@ -1,0 +1,68 @@
+"""Which meters were silent, told by when their messages arrived; history filled in at once is not silence."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from strom.domain.alerts import SILENT, Alert, quiet_limit_ms, silence
+from strom.pipeline.series import Cell
+from strom.settings import Settings
+from strom.store.alert_tables import Scope
+from strom.store.meter_tables import MeterState
+
+ArrivalsOf = Callable[[Sequence[str]], Mapping[str, Sequence[int]]]
+
+
+class Silences:
+    """The silences that end within a batch; those that still last are the timer's to find."""
+
+    def __init__(self, settings: Settings, open_alerts: Iterable[Alert]) -> None:
+        self._rules = settings.rules
+        self._timezone = settings.page.timezone
+        self._open = {alert.meter: alert for alert in open_alerts}
+
+    def ended(
+        self,
+        cells: Mapping[str, Sequence[Cell]],
+        old: Mapping[str, MeterState],
+        new: Mapping[str, MeterState],
+        arrivals_of: ArrivalsOf,
+    ) -> tuple[list[Scope], list[Alert]]:
+        """What to look at among the stored alerts, and what should be there."""
+        limits = {meter: self._limit(meter, old.get(meter), new[meter]) for meter in cells}
+        broken = [
+            meter
+            for meter, own in cells.items()
+            if max(cell["received_step"] or 0 for cell in own) > limits[meter]
+        ]
+        exact = arrivals_of(broken) if broken else {}
+        scopes: list[Scope] = []
+        alerts: list[Alert] = []
+        for meter, own in cells.items():
+            last = old[meter].received if meter in old else None
+            arrived = exact.get(meter) or [min(cell["received_first"] for cell in own)]
+            found = self._gaps(meter, last, arrived, limits[meter])
+            if found or meter in self._open:
+                scopes.append(Scope(meter, SILENT, "", _first_end(last, arrived)))
+                alerts += found
+        return scopes, alerts
+
+    def _limit(self, meter: str, old: MeterState | None, new: MeterState) -> int:
+        """The limit the alert was opened with, else by the interval before these messages, else by what they tell."""
+        if meter in self._open:
+            return round(self._open[meter].threshold * 1000)
+        interval = (old.interval_s if old else None) or new.interval_s or 0
+        return quiet_limit_ms(interval, self._rules.silent_pushes, self._rules.silent_seconds)
+
+    def _gaps(self, meter: str, last: int | None, arrived: Sequence[int], limit: int) -> list[Alert]:
+        times = sorted({time for time in arrived if last is None or time > last})
+        known = times if last is None else [last, *times]
+        return [
+            silence(meter, before, limit, after, self._timezone)
+            for before, after in pairwise(known)
+            if after - before > limit
+        ]
+
+
+def _first_end(last: int | None, arrived: Sequence[int]) -> int:
+    """No silence that these messages can end was over before the first of them came."""
+    return min(arrived) if last is None else min(last + 1, *arrived) if len(arrived) > 1 else last + 1

@@ -1,0 +1,146 @@
+"""Takes micro-batches of `readings` into the lake, the tables and the topics, each reading once.
+
+The order makes it so: the lake first (a batch that comes again is recognised there), then one transaction over all
+tables with the marks of what was taken in; Kafka confirms what is told before that transaction is committed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from strom.domain.alerts import SILENT, silence
+from strom.domain.segments import Rules
+from strom.errors import StromError
+from strom.pipeline import cells as native
+from strom.pipeline import latest, profile_rows, watch
+from strom.pipeline.archive import Archive
+from strom.pipeline.fresh import fresh_readings, reached_marks
+from strom.pipeline.outbox import Outbox
+from strom.pipeline.profile import update_series
+from strom.pipeline.series import Update
+from strom.pipeline.silence import Silences
+from strom.pipeline.voltage import Voltages
+from strom.settings import RuleSettings, Settings
+from strom.store.alert_tables import load_open
+from strom.store.mark_tables import load_marks, save_marks
+from strom.store.meter_tables import load_states, silent_meters
+from strom.store.schema import ensure_schema
+from strom.store.writes import Work, Writer
+
+STAGES = ("archive", "profile", "latest", "watch")
+# Late readings are looked up in the lake; alerts need the series and the intervals.
+_NEEDS = {"profile": ("archive", "latest"), "watch": ("archive", "latest", "profile")}
+
+
+def rules_of(settings: RuleSettings) -> Rules:
+    """The limits in the units of the rules."""
+    return Rules(
+        limit_w=settings.limit_w,
+        noise_mwh=round(settings.noise_wh * 1000),
+        exact_ms=settings.exact_seconds * 1000,
+        linear_ms=settings.linear_seconds * 1000,
+    )
+
+
+class StoreJob:
+    """One of it writes to a set of tables; `process` and `tick` may be called from different threads."""
+
+    def __init__(self, settings: Settings, spark: SparkSession, stages: Sequence[str] = STAGES) -> None:
+        self.stages = _with_needed(stages)
+        self._settings = settings
+        self._spark = spark
+        self._rules = rules_of(settings.rules)
+        self._job = "+".join(self.stages)
+        self._archive = Archive(spark, settings.lake_root)
+        self._voltages = Voltages(settings, spark, self._archive)
+        self._outbox, self._timer_outbox = Outbox(settings), Outbox(settings)
+        self._writer = Writer(settings.postgres_url)
+        self._timer_writer = Writer(settings.postgres_url)
+        ensure_schema(settings.postgres_url)
+
+    def process(self, batch: DataFrame, batch_id: int) -> None:
+        """Take in one micro-batch; repeating it changes nothing."""
+        with self._writer.work() as work:
+            fresh = fresh_readings(self._spark, batch, load_marks(work, self._job)).persist()
+            try:
+                marks, count = reached_marks(fresh)
+                if "archive" in self.stages:
+                    self._archive.append(fresh, count, writer=self._writer_id(), batch_id=batch_id)
+                if count and self.stages != ("archive",):
+                    self._tables(work, fresh)
+                self._outbox.confirm()
+                save_marks(work, self._job, marks)
+            finally:
+                fresh.unpersist()
+
+    def tick(self, now_ms: int, caught_up: bool) -> None:
+        """Find what time alone tells. With a backlog nothing can be said: the messages may just not be read yet."""
+        if "watch" not in self.stages or not caught_up:
+            return
+        rules, zone = self._settings.rules, self._settings.page.timezone
+        with self._timer_writer.work() as work:
+            found = silent_meters(work, now_ms, rules.silent_pushes, rules.silent_seconds * 1000)
+            alerts = [silence(meter, last, limit, None, zone) for meter, last, limit in found]
+            watch.write_alerts(work, self._timer_outbox, [((), alerts)])
+            self._timer_outbox.confirm()
+
+    def close(self) -> None:
+        self._writer.close()
+        self._timer_writer.close()
+
+    def _tables(self, work: Work, fresh: DataFrame) -> None:
+        moments = native.moments(fresh)
+        rows = native.cells(moments, self._rules).collect()
+        own = latest.by_meter(rows)
+        old = load_states(work, own)
+        new = {meter: latest.next_state(old.get(meter), cells) for meter, cells in own.items()}
+        if "latest" in self.stages:
+            latest.write_latest(work, self._outbox, own, new)
+        if "profile" in self.stages:
+            updates = update_series(work, self._spark, moments, rows, self._archive, self._rules)
+            profile_rows.write_rows(
+                work, self._outbox, updates, {meter: new[meter].interval_s for meter in new}
+            )
+            profile_rows.write_gaps(work, updates)
+            if "watch" in self.stages:
+                self._watch(work, fresh, own, (old, new), updates)
+
+    def _watch(
+        self, work: Work, fresh: DataFrame, own: Mapping[str, Any], states: Any, updates: Sequence[Update]
+    ) -> None:
+        silences = Silences(self._settings, load_open(work, SILENT))
+        found = [
+            silences.ended(own, states[0], states[1], lambda meters: _arrivals(self._spark, fresh, meters)),
+            self._voltages.judged(work, own, *states),
+            watch.counter_falls(updates, self._settings),
+        ]
+        watch.write_alerts(work, self._outbox, found)
+
+    def _writer_id(self) -> str:
+        """Batch numbers are unique per checkpoint; a new checkpoint is a new writer."""
+        query = self._spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+        return f"strom-{self._job}-{query or 'batch'}"
+
+
+def _with_needed(stages: Sequence[str]) -> tuple[str, ...]:
+    unknown = [stage for stage in stages if stage not in STAGES]
+    if unknown:
+        raise StromError(f"{unknown[0]} is not a stage on readings; there are {', '.join(STAGES)}.")
+    wanted = {*stages, *(needed for stage in stages for needed in _NEEDS.get(stage, ()))}
+    return tuple(stage for stage in STAGES if stage in wanted)
+
+
+def _arrivals(spark: SparkSession, fresh: DataFrame, meters: Sequence[str]) -> dict[str, list[int]]:
+    """When each message of these meters arrived."""
+    wanted = F.broadcast(spark.createDataFrame([(meter,) for meter in meters], "meter string"))
+    found: dict[str, list[int]] = {meter: [] for meter in meters}
+    rows = (
+        fresh.join(wanted, "meter", "left_semi")
+        .select("meter", F.unix_millis("received").alias("t"))
+        .collect()
+    )
+    for row in rows:
+        found[row["meter"]].append(row["t"])
+    return found

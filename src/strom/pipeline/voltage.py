@@ -1,0 +1,150 @@
+"""Ten-minute means of each phase's voltage, and the alerts that follow from those out of bounds.
+
+A window is judged when it is over, that is when the meter has sent a later reading: a mean of half a window would
+open alerts that vanish. A mean is a function of the set of readings; late ones are added up again from the lake.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from strom.domain.alerts import (
+    VOLTAGE,
+    WINDOW_MS,
+    Alert,
+    VoltageBounds,
+    VoltageMean,
+    voltage_alerts,
+    window_of,
+)
+from strom.pipeline import cells as native
+from strom.pipeline.archive import Archive
+from strom.pipeline.series import Cell
+from strom.settings import Settings
+from strom.store import alert_tables as tables
+from strom.store.alert_tables import Scope, Window
+from strom.store.meter_tables import MeterState
+from strom.store.writes import Work
+
+Key = tuple[str, int]  # meter and window
+
+
+class Voltages:
+    def __init__(self, settings: Settings, spark: SparkSession, archive: Archive) -> None:
+        rules = settings.rules
+        limits = (rules.voltage_low_v, rules.voltage_high_v, rules.voltage_severe_low_v)
+        self._bounds = VoltageBounds(*(round(limit * 1000) for limit in limits))
+        self._timezone = settings.page.timezone
+        self._spark = spark
+        self._archive = archive
+
+    def judged(
+        self,
+        work: Work,
+        cells: Mapping[str, Sequence[Cell]],
+        old: Mapping[str, MeterState],
+        new: Mapping[str, MeterState],
+    ) -> tuple[list[Scope], list[Alert]]:
+        """What to look at among the stored alerts, and what should be there."""
+        over = self._windows_over(work, cells, old, new)
+        scopes = [
+            Scope(meter, VOLTAGE, phase, min(starts))
+            for meter, starts in over.items()
+            for phase in native.PHASES
+        ]
+        stored = tables.load_alerts(work, scopes)
+        since = {meter: min(starts) for meter, starts in over.items()}
+        for alert in stored:
+            since[alert.meter] = min(since[alert.meter], alert.started)
+        windows = tables.load_windows(work, since.items())
+        means: defaultdict[tuple[str, str], list[VoltageMean]] = defaultdict(list)
+        for (meter, start), window in windows.items():
+            for phase, mv, samples in zip(native.PHASES, window.mv, window.samples, strict=True):
+                if samples:
+                    means[meter, phase].append(VoltageMean(start, mv, samples))
+        alerts = [
+            alert
+            for (meter, phase), own in means.items()
+            for alert in voltage_alerts(
+                meter, phase, own, window_of(new[meter].newest), self._bounds, self._timezone
+            )
+        ]
+        return scopes, alerts
+
+    def _windows_over(
+        self,
+        work: Work,
+        cells: Mapping[str, Sequence[Cell]],
+        old: Mapping[str, MeterState],
+        new: Mapping[str, MeterState],
+    ) -> dict[str, set[int]]:
+        """Store the sums; returns the windows that are over and were not judged before on just these readings."""
+        current = {meter: window_of(new[meter].newest) for meter in cells}
+        last = {meter: window_of(old[meter].newest) for meter in cells if meter in old}
+        sums, late = _sums(cells, old)
+        stored = tables.load_windows(work, last.items())
+        merged = {key: _plus(window, stored.get(key)) for key, window in sums.items()} | self._from_lake(late)
+        known = {key: window for key, window in stored.items() if key not in merged} | merged
+        over = {key for key in known if key[1] < current[key[0]]}
+        good = {key for key in over if not self._is_bad(known[key])}
+        tables.save_windows(work, {key: window for key, window in merged.items() if key not in good})
+        tables.delete_windows(work, good)
+        found: defaultdict[str, set[int]] = defaultdict(set)
+        for meter, start in over | {key for key in last.items() if key[1] < current[key[0]]}:
+            found[meter].add(start)
+        return dict(found)
+
+    def _from_lake(self, late: set[Key]) -> dict[Key, Window]:
+        if not late:
+            return {}
+        since: dict[str, int | None] = {}
+        for meter, start in late:
+            since[meter] = min(start - 1, since.get(meter) or start - 1)
+        wanted = F.broadcast(self._spark.createDataFrame(sorted(late), "meter string, window bigint"))
+        readings = self._archive.read_since(since).withColumn("value", F.lit(None).cast("string"))
+        found = (
+            native.moments(readings)
+            .withColumn("window", F.col("t") - F.col("t") % WINDOW_MS)
+            .join(wanted, ["meter", "window"], "left_semi")
+            .groupBy("meter", "window")
+            .agg(
+                F.array(*(F.coalesce(F.sum(phase), F.lit(0)) for phase in native.PHASES)),
+                F.array(*(F.count(phase) for phase in native.PHASES)),
+            )
+        )
+        return {(row[0], row[1]): Window(tuple(row[2]), tuple(row[3])) for row in found.collect()}
+
+    def _is_bad(self, window: Window) -> bool:
+        return any(
+            samples and VoltageMean(0, mv, samples).side(self._bounds)
+            for mv, samples in zip(window.mv, window.samples, strict=True)
+        )
+
+
+def _sums(
+    cells: Mapping[str, Sequence[Cell]], old: Mapping[str, MeterState]
+) -> tuple[dict[Key, Window], set[Key]]:
+    """Sums of the windows in the batch, and those of which an earlier part was counted before: they are late."""
+    sums: dict[Key, Window] = {}
+    late: set[Key] = set()
+    for meter, own in cells.items():
+        for cell in own:
+            if not any(cell[f"{phase}_n"] for phase in native.PHASES):
+                continue
+            key = (meter, window_of(cell["cell"]))
+            if meter in old and cell["first_t"] <= old[meter].newest:
+                late.add(key)
+            mv = tuple(cell[phase] or 0 for phase in native.PHASES)
+            sums[key] = _plus(Window(mv, tuple(cell[f"{phase}_n"] for phase in native.PHASES)), sums.get(key))
+    return {key: window for key, window in sums.items() if key not in late}, late
+
+
+def _plus(window: Window, other: Window | None) -> Window:
+    if other is None:
+        return window
+    return Window(
+        tuple(a + b for a, b in zip(window.mv, other.mv, strict=True)),
+        tuple(a + b for a, b in zip(window.samples, other.samples, strict=True)),
+    )

@@ -1,0 +1,108 @@
+"""What is known of each meter: its state for the pipeline, its latest reading, its master data."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strom.store.profile_tables import moment
+from strom.store.writes import Work
+
+
+@dataclass(frozen=True, slots=True)
+class MeterState:
+    """Times in epoch ms. `votes` says how firmly `interval_s` is the push interval."""
+
+    newest: int
+    received: int
+    interval_s: int | None
+    votes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The newest reading of a meter as JSON text, with what the tables show of it."""
+
+    meter: str
+    at: int
+    received: int
+    first_received: int
+    values: Sequence[Any]  # import_w, export_w, import_wh, export_wh
+    reading: str
+    meter_number: str | None
+
+
+def load_states(work: Work, meters: Iterable[str]) -> dict[str, MeterState]:
+    work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
+    found = work.rows(
+        "SELECT meter, newest, received, interval_s, votes FROM touched_meters JOIN meter_states USING (meter)"
+    )
+    return {meter: MeterState(*rest) for meter, *rest in found}
+
+
+def save_states(work: Work, states: dict[str, MeterState]) -> None:
+    work.stage(
+        "new_states",
+        "LIKE meter_states",
+        ((meter, s.newest, s.received, s.interval_s, s.votes) for meter, s in states.items()),
+    )
+    work.execute(
+        "INSERT INTO meter_states SELECT * FROM new_states ON CONFLICT (meter) DO UPDATE SET newest = excluded.newest, "
+        "received = excluded.received, interval_s = excluded.interval_s, votes = excluded.votes"
+    )
+
+
+def save_latest(work: Work, readings: Sequence[Latest]) -> list[str]:
+    """Keep what is newer than the stored reading; returns the meters where that was so."""
+    work.stage(
+        "new_latest",
+        "LIKE readings_latest",
+        ((r.meter, moment(r.at), moment(r.received), *r.values, r.reading) for r in readings),
+    )
+    changed = work.rows(
+        """
+        INSERT INTO readings_latest AS r SELECT * FROM new_latest ON CONFLICT (meter) DO UPDATE SET
+            at = excluded.at, received = excluded.received, import_w = excluded.import_w,
+            export_w = excluded.export_w, import_wh = excluded.import_wh, export_wh = excluded.export_wh,
+            reading = excluded.reading
+        WHERE (excluded.at, excluded.received) > (r.at, r.received) RETURNING meter
+        """
+    )
+    return [meter for (meter,) in changed]
+
+
+def save_meters(
+    work: Work, readings: Sequence[Latest], intervals: dict[str, int | None]
+) -> dict[str, Sequence[Any]]:
+    """Note new meters, numbers and intervals; what people entered stays. Returns number, interval, first seen."""
+    work.stage(
+        "new_meters",
+        "meter text, meter_number text, interval_s double precision, first_seen timestamptz",
+        ((r.meter, r.meter_number, intervals.get(r.meter), moment(r.first_received)) for r in readings),
+    )
+    found = work.rows(
+        """
+        INSERT INTO meters AS m (meter, meter_number, interval_s, first_seen) SELECT * FROM new_meters
+        ON CONFLICT (meter) DO UPDATE SET
+            meter_number = coalesce(excluded.meter_number, m.meter_number),
+            interval_s = coalesce(excluded.interval_s, m.interval_s),
+            first_seen = least(excluded.first_seen, m.first_seen)
+        RETURNING meter, meter_number, interval_s, first_seen
+        """
+    )
+    return {meter: rest for meter, *rest in found}
+
+
+def silent_meters(work: Work, now_ms: int, pushes: int, least_ms: int) -> list[tuple[str, int, int]]:
+    """Meters from which nothing came for longer than they may be quiet, as meter, last arrival, that limit."""
+    found = work.rows(
+        """
+        SELECT meter, received, quiet FROM (
+            SELECT meter, received, greatest(%s * interval_s * 1000::bigint, %s) AS quiet
+            FROM meter_states WHERE interval_s IS NOT NULL
+        ) AS known
+        WHERE received + quiet < %s AND NOT EXISTS (
+            SELECT FROM alerts a WHERE a.meter = known.meter AND a.kind = 'silent' AND a.ended IS NULL)
+        """,
+        *(pushes, least_ms, now_ms),
+    )
+    return [(meter, received, quiet) for meter, received, quiet in found]

@@ -1,0 +1,156 @@
+"""Quarter-hours and gaps as the tables hold them; how they come about is decided elsewhere."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from strom.domain.load_profile import Direction, Half, Row
+from strom.domain.segments import Gap, Quality
+from strom.store.writes import Work
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    meter: str
+    row: Row
+    expected: int | None
+    version: int
+
+
+GapKey = tuple[str, int, int]  # meter, start, end
+GapHalves = dict[Direction, int]  # mWh
+
+
+def moment(epoch_ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=epoch_ms)
+
+
+def millis(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(milliseconds=1)
+
+
+def wh(mwh: int | None) -> Decimal | None:
+    return None if mwh is None else Decimal(mwh).scaleb(-3)
+
+
+def load_rows(work: Work, since: Iterable[tuple[str, int]]) -> dict[tuple[str, int], StoredRow]:
+    """All rows of these meters from the given starts on."""
+    work.stage(
+        "row_spans", "meter text, since timestamptz", ((meter, moment(start)) for meter, start in since)
+    )
+    found = work.rows(
+        """
+        SELECT l.meter, l.start, l.import_wh, l.import_quality, l.import_samples,
+               l.export_wh, l.export_quality, l.export_samples, l.flags, l.expected, l.version
+        FROM row_spans s JOIN load_profile l ON l.meter = s.meter AND l.start >= s.since
+        """
+    )
+    rows = {}
+    for (
+        meter,
+        start,
+        i_wh,
+        i_quality,
+        i_samples,
+        e_wh,
+        e_quality,
+        e_samples,
+        flags,
+        expected,
+        version,
+    ) in found:
+        imported = _half(Direction.IMPORT, i_wh, i_quality, i_samples, flags)
+        exported = _half(Direction.EXPORT, e_wh, e_quality, e_samples, flags)
+        rows[meter, millis(start)] = StoredRow(
+            meter, Row(millis(start), imported, exported), expected, version
+        )
+    return rows
+
+
+def save_rows(work: Work, rows: Sequence[StoredRow]) -> None:
+    if not rows:
+        return
+    work.stage("new_rows", "LIKE load_profile", map(_row_values, rows))
+    work.execute(
+        """
+        INSERT INTO load_profile SELECT * FROM new_rows ON CONFLICT (meter, start) DO UPDATE SET
+            import_wh = excluded.import_wh, export_wh = excluded.export_wh, quality = excluded.quality,
+            samples = excluded.samples, expected = excluded.expected, version = excluded.version,
+            flags = excluded.flags, import_quality = excluded.import_quality,
+            export_quality = excluded.export_quality, import_samples = excluded.import_samples,
+            export_samples = excluded.export_samples
+        """
+    )
+
+
+def delete_rows(work: Work, keys: Sequence[tuple[str, int]]) -> None:
+    if keys:
+        work.stage(
+            "void_rows", "meter text, start timestamptz", ((meter, moment(start)) for meter, start in keys)
+        )
+        work.execute(
+            "DELETE FROM load_profile l USING void_rows v WHERE l.meter = v.meter AND l.start = v.start"
+        )
+
+
+def load_gaps(work: Work, since: Iterable[tuple[str, int]]) -> dict[GapKey, GapHalves]:
+    """All gaps of these meters that begin at the given times or later."""
+    work.stage(
+        "gap_spans", "meter text, since timestamptz", ((meter, moment(start)) for meter, start in since)
+    )
+    found = work.rows(
+        'SELECT g.meter, g.start, g."end", g.import_wh, g.export_wh '
+        "FROM gap_spans s JOIN gaps g ON g.meter = s.meter AND g.start >= s.since"
+    )
+    return {
+        (meter, millis(start), millis(end)): {
+            direction: int(value.scaleb(3))
+            for direction, value in ((Direction.IMPORT, imported), (Direction.EXPORT, exported))
+            if value is not None
+        }
+        for meter, start, end, imported, exported in found
+    }
+
+
+def save_gaps(work: Work, gaps: dict[GapKey, GapHalves]) -> None:
+    """A gap without either direction is deleted."""
+    for (meter, start, end), halves in gaps.items():
+        key = (meter, moment(start), moment(end))
+        if not halves:
+            work.execute('DELETE FROM gaps WHERE meter = %s AND start = %s AND "end" = %s', *key)
+            continue
+        work.execute(
+            'INSERT INTO gaps VALUES (%s, %s, %s, %s, %s) ON CONFLICT (meter, start, "end") DO UPDATE '
+            "SET import_wh = excluded.import_wh, export_wh = excluded.export_wh",
+            *(*key, wh(halves.get(Direction.IMPORT)), wh(halves.get(Direction.EXPORT))),
+        )
+
+
+def gap_key(meter: str, gap: Gap) -> GapKey:
+    return meter, gap.start, gap.end
+
+
+def _half(
+    direction: Direction,
+    energy: Decimal | None,
+    quality: str | None,
+    samples: int | None,
+    flags: Sequence[str],
+) -> Half | None:
+    if quality is None:
+        return None
+    mwh = None if energy is None else int(energy.scaleb(3))
+    named = (f"{direction}-reset" in flags, f"{direction}-jump" in flags)
+    return Half(mwh, Quality(quality), samples or 0, *named)
+
+
+def _row_values(stored: StoredRow) -> tuple[object, ...]:
+    row, i, e = stored.row, stored.row.imported, stored.row.exported
+    return (
+        stored.meter, moment(row.start), wh(i.mwh) if i else None, wh(e.mwh) if e else None, row.quality.value,
+        row.samples, stored.expected, stored.version, list(row.flags), i.quality.value if i else None,
+        e.quality.value if e else None, i.samples if i else None, e.samples if e else None,
+    )  # fmt: skip

@@ -1,0 +1,139 @@
+"""The segments of every series, so that a micro-batch goes on where the last one ended; knows no rule."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from strom.domain.acceptance import Point
+from strom.domain.load_profile import Direction
+from strom.domain.segments import Border, Measure, Segment
+from strom.store.writes import Work
+
+Key = tuple[str, Direction]  # meter and direction
+
+_FIELDS = (
+    "slot, first_t, last_t, last_v, total, inner_energy, samples, start_border, start_mwh, run_start, run_mwh, "
+    "reset, jump, trail, streak, fall_t"
+)
+_SEGMENT = ", ".join(f"g.{name}" for name in _FIELDS.split(", "))
+_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS.split(", ")[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Where a series stands: its last settled segment and the readings after it that are not settled yet."""
+
+    measure: Measure
+    seen: int
+    pending: tuple[Point, ...]
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesChange:
+    """`replaced_after`: segments in later slots are void (0: all of them); None when the series only grew."""
+
+    key: Key
+    measure: Measure
+    seen: int
+    pending: tuple[Point, ...]
+    settled: Sequence[Segment]
+    replaced_after: int | None
+
+
+def load_tails(work: Work, meters: Iterable[str]) -> dict[Key, Tail]:
+    work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
+    found = work.rows(
+        f"""
+        SELECT s.meter, s.direction, s.measure, s.seen, s.pending, {_SEGMENT}
+        FROM touched_meters JOIN profile_series s USING (meter)
+        JOIN profile_segments g ON g.meter = s.meter AND g.direction = s.direction AND g.slot = s.tail
+        """  # noqa: S608 - the names above
+    )
+    return {
+        (meter, Direction(direction)): Tail(Measure(measure), seen, _points(pending), _segment(segment))
+        for meter, direction, measure, seen, pending, *segment in found
+    }
+
+
+def load_anchors(work: Work, before: Iterable[tuple[Key, int]]) -> dict[Key, Segment]:
+    """For each series the last segment that no reading at or after the given time can change."""
+    work.stage(
+        "late_series",
+        "meter text, direction text, before bigint",
+        ((meter, direction.value, time) for (meter, direction), time in before),
+    )
+    found = work.rows(
+        f"""
+        SELECT l.meter, l.direction, {_SEGMENT} FROM late_series l CROSS JOIN LATERAL (
+            SELECT * FROM profile_segments p
+            WHERE p.meter = l.meter AND p.direction = l.direction AND p.slot <= l.before
+              AND p.last_t < l.before AND p.streak >= 2
+            ORDER BY p.slot DESC LIMIT 1
+        ) g
+        """  # noqa: S608 - the names above
+    )
+    return {(meter, Direction(direction)): _segment(rest) for meter, direction, *rest in found}
+
+
+def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
+    replaced = [
+        (*change.key, change.replaced_after) for change in changes if change.replaced_after is not None
+    ]
+    if replaced:
+        work.stage("void_segments", "meter text, direction text, after bigint", replaced)
+        work.execute(
+            "DELETE FROM profile_segments g USING void_segments v "
+            "WHERE g.meter = v.meter AND g.direction = v.direction AND g.slot > v.after"
+        )
+    work.stage(
+        "new_segments",
+        "LIKE profile_segments",
+        ((*change.key, *_values(segment)) for change in changes for segment in change.settled),
+    )
+    work.execute(
+        f"INSERT INTO profile_segments SELECT * FROM new_segments "  # noqa: S608 - the names above
+        f"ON CONFLICT (meter, direction, slot) DO UPDATE SET {_UPDATES}"
+    )
+    work.stage(
+        "new_series",
+        "LIKE profile_series",
+        (
+            (
+                *c.key,
+                c.measure.value,
+                c.seen,
+                [number for point in c.pending for number in point],
+                c.settled[-1].slot,
+            )
+            for c in changes
+        ),
+    )
+    work.execute(
+        "INSERT INTO profile_series SELECT * FROM new_series ON CONFLICT (meter, direction) DO UPDATE "
+        "SET measure = excluded.measure, seen = excluded.seen, pending = excluded.pending, tail = excluded.tail"
+    )
+
+
+def _values(segment: Segment) -> list[Any]:
+    values = list(astuple(segment))
+    values[7] = segment.start.value
+    values[13] = list(segment.trail)
+    return values
+
+
+def _segment(values: Sequence[Any]) -> Segment:
+    slot, first_t, last_t, last_v, total, inner, samples, start, start_mwh, run_start, run_mwh, *rest = values
+    reset, jump, trail, streak, fall_t = rest
+    return Segment(
+        slot, first_t, last_t, last_v, int(total), int(inner), samples, Border(start), _whole(start_mwh),
+        run_start, _whole(run_mwh), reset, jump, tuple(trail), streak, fall_t,
+    )  # fmt: skip
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _points(flat: Sequence[int]) -> tuple[Point, ...]:
+    return tuple(zip(flat[::2], flat[1::2], strict=True))

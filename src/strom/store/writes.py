@@ -1,0 +1,78 @@
+"""One piece of work on the tables: a transaction that only one pipeline can be in, with bulk loading.
+
+It knows SQL and nothing of what the rows mean; the modules `…_tables` beside it do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from strom.errors import StromError
+from strom.store.schema import connect
+
+# Batches and the timer's work follow each other; the number only has to differ from the schema's lock.
+WORK_LOCK = 7_357_601
+
+
+class Work:
+    """What may be done inside the transaction."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query.encode(), values).fetchall()
+
+    def execute(self, query: str, *values: Any) -> None:
+        self._connection.execute(query.encode(), values)
+
+    def stage(self, name: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Load rows into a temporary table of that name, in one COPY: a join with it replaces a query per row."""
+        self._connection.execute(
+            f"CREATE TEMP TABLE IF NOT EXISTS {name} ({columns}) ON COMMIT DELETE ROWS".encode()
+        )
+        self._connection.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(name)))
+        with self._connection.cursor().copy(
+            sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(name))
+        ) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+class Writer:
+    """Keeps a connection between pieces of work and makes a new one after an error."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: psycopg.Connection | None = None
+
+    @contextmanager
+    def work(self) -> Iterator[Work]:
+        """All of it is written, or nothing."""
+        connection = self._ready()
+        try:
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (WORK_LOCK,))
+                yield Work(connection)
+        except psycopg.OperationalError as error:
+            self.close()
+            raise StromError(
+                f"Postgres stopped answering ({' '.join(str(error).split())}).", exit_code=1
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _ready(self) -> psycopg.Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._url)
+            self._connection.autocommit = True
+        return self._connection
