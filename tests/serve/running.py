@@ -1,6 +1,7 @@
 """Starts the page as users do: `strom serve` in a process of its own."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -73,3 +74,9 @@ def at_port(settings: Settings, port: int, home: Path) -> Settings:
     kafka = settings.kafka.model_copy(update={"bootstrap": settings.kafka_bootstrap})
     postgres = settings.postgres.model_copy(update={"url": settings.postgres_url})
     return settings.model_copy(update={"page": page, "home": home, "kafka": kafka, "postgres": postgres})
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port

@@ -29,6 +29,7 @@ TAIL_MS = 15_000  # a fleet event repeats the last points: a reading that came l
 MOST_ALERTS = 500
 _MASTER_ROUNDS = 15  # master data is read anew every so many rounds of the tables
 _HAND_OVER_SECONDS = 30
+_STOP_SECONDS = 1
 
 
 class Service:
@@ -75,7 +76,8 @@ class Service:
             await asyncio.gather(self._tick(), self._follow_tables())
         finally:
             follower.stop()
-            await asyncio.to_thread(follower.join, _HAND_OVER_SECONDS)
+            # It may be waiting for a broker that is away; the process need not wait with it.
+            await asyncio.to_thread(follower.join, _STOP_SECONDS)
             self.reads.close()
 
     async def take(self, batch: Batch) -> None:
