@@ -122,7 +122,8 @@ class Publisher:
         if stop.is_set() and not self.progress.connected:
             return False
         patience = STOP_SECONDS if stop.is_set() else STUCK_SECONDS
-        return self.progress.open > 0 and now - max(self._moved, self._ending) < patience
+        left = self.progress.open > 0 or self._switchboard.unsent
+        return left and now - max(self._moved, self._ending) < patience
 
     def _take_up(self, now: float) -> float:
         """Hand over what is due; returns for how many seconds nothing more will be."""

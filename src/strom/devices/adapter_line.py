@@ -18,8 +18,17 @@ from strom.mqtt.packets import Session
 from strom.mqtt.transport import Endpoint
 
 KEEP_ALIVE_SECONDS = 60
+STEADY_SECONDS = 5.0  # a connection that lasted so long was a good one
 WINDOW = 200  # messages under way at most, where the broker sets no lower limit
 MOST_UNSENT_BYTES = 256 * 1024  # QoS 0 has no window, so the socket's queue is one
+
+
+FAILURE = 0x80  # reason codes from here on mean that the broker has not taken the message
+_PERMANENT = (mqtt5.PubAckReasonCode.NOT_AUTHORIZED, mqtt5.PubAckReasonCode.TOPIC_NAME_INVALID)
+
+
+class MessageRefusedError(MqttError):
+    """The broker will never take what this adapter publishes."""
 
 
 class Message(NamedTuple):
@@ -49,6 +58,8 @@ class Line:
         self.connection: Connection | None = None
         self.welcomes = 0  # how often the broker has let it in
         self.backoff = Backoff()
+        self._welcomed = 0.0
+        self._short_lives = 0
         self.registered = 0  # events the selector has been asked for
         self.endpoint = endpoint
         self._context = context
@@ -58,12 +69,25 @@ class Line:
     def connected(self) -> bool:
         return self.connection is not None and self.connection.accepted
 
+    @property
+    def unsent(self) -> bool:
+        """Whether bytes are on their way to the socket."""
+        return self.connected and self.connection is not None and self.connection.unsent > 0
+
     def connect(self, now: float) -> None:
         """Begin to connect; raises MqttError when that fails at once."""
         session = Session(self.client_id, keep_alive=KEEP_ALIVE_SECONDS)
         self.connection = Connection(
             self.endpoint, session, now=now, context=self._context, attempt=self.backoff.attempts
         )
+
+    def short_lived(self, now: float) -> int:
+        """The line broke: how often in a row it was let in and broke soon after."""
+        lasted = now - self._welcomed
+        if self.connected and lasted > STEADY_SECONDS:
+            self.backoff.reset()
+        self._short_lives = self._short_lives + 1 if self.connected and lasted <= STEADY_SECONDS else 0
+        return self._short_lives
 
     def drop(self) -> None:
         """The line broke: what was not confirmed is the first to be sent again."""
@@ -104,13 +128,13 @@ class Line:
                 yield from self._confirmed(packet)
             elif isinstance(packet, mqtt5.ConnAckPacket):
                 self.welcomes += 1
-                self.backoff.reset()
+                self._welcomed = now
 
     def _confirmed(self, packet: mqtt5.PubAckPacket) -> Iterator[Receipt]:
-        if packet.reason_code.value >= 0x80:
-            raise MqttError(
-                f"the broker refused a message: {packet.reason_code.name.lower().replace('_', ' ')}"
-            )
+        if packet.reason_code.value >= FAILURE:
+            words = packet.reason_code.name.lower().replace("_", " ")
+            kind = MessageRefusedError if packet.reason_code in _PERMANENT else MqttError
+            raise kind(f"{self.endpoint} refused a message: {words}")
         message = self.under_way.pop(packet.packet_id, None)
         if message is not None:
             yield Receipt(message, packet.reason_code is not mqtt5.PubAckReasonCode.NO_MATCHING_SUBSCRIBERS)

@@ -7,10 +7,12 @@ import heapq
 import selectors
 from collections.abc import Callable, Iterable, Sequence
 
-from strom.devices.adapter_line import Line, Receipt
+from strom.devices.adapter_line import Line, MessageRefusedError, Receipt
 from strom.errors import StromError
-from strom.mqtt.errors import ConnectRefusedError, MqttError
+from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverError
 
+SUSPICIOUS = 4  # short lives in a row: a broker that restarts refuses connections in between
+_DOUBLE = ": if a second simulation is running, give one of them another --seed"
 MOST_CONNECTING = 64  # at once: a broker's listen queue is short
 
 
@@ -20,15 +22,19 @@ class Switchboard:
     def __init__(
         self, lines: Sequence[Line], on_receipt: Callable[[Receipt], None], on_trouble: Callable[[str], None]
     ) -> None:
-        self.connected = 0
         self.reconnects = 0
         self._lines = lines
         self._on_receipt = on_receipt
         self._on_trouble = on_trouble
         self._selector = selectors.DefaultSelector()
         self._connecting: set[Line] = set()
+        self._up: set[Line] = set()
         self._calls = [(0.0, number, line) for number, line in enumerate(lines)]  # when to connect which line
         self._complained = False
+
+    @property
+    def connected(self) -> int:
+        return len(self._up)
 
     def serve(self, lines: Iterable[Line], now: float) -> None:
         """Send what these lines have waiting."""
@@ -53,6 +59,10 @@ class Switchboard:
                     self._lost(line, error, now)
                 else:
                     self._watch(line)
+
+    @property
+    def unsent(self) -> bool:
+        return any(line.unsent for line in self._lines)
 
     def hang_up(self, now: float) -> None:
         for line in self._lines:
@@ -86,18 +96,17 @@ class Switchboard:
 
     def _welcomed(self, line: Line) -> None:
         self._connecting.discard(line)
-        self.connected += 1
+        self._up.add(line)
         self.reconnects += line.welcomes > 1
         if self._complained:
             self._complained = False
             self._on_trouble(f"connected to {line.endpoint} again")
 
     def _lost(self, line: Line, error: MqttError, now: float) -> None:
-        if isinstance(error, ConnectRefusedError) and error.permanent:
-            raise StromError(
-                f"The MQTT broker at {error}; correct mqtt.username and mqtt.password."
-            ) from None
-        self.connected -= line.connected
+        _give_up_if_hopeless(line, error)
+        if line.short_lived(now) == SUSPICIOUS:
+            self._on_trouble(f"the broker keeps closing the connection of {line.client_id}{_DOUBLE}")
+        self._up.discard(line)
         self._connecting.discard(line)
         self._forget(line)
         line.drop()
@@ -121,3 +130,15 @@ class Switchboard:
         if line.registered and line.connection is not None:
             self._selector.unregister(line.connection)
         line.registered = 0
+
+
+def _give_up_if_hopeless(line: Line, error: MqttError) -> None:
+    """Some answers stay the same until a person changes something."""
+    if isinstance(error, ConnectRefusedError) and error.permanent:
+        raise StromError(f"The MQTT broker at {error}; correct mqtt.username and mqtt.password.") from None
+    if isinstance(error, MessageRefusedError):
+        raise StromError(
+            f"The MQTT broker at {error}; allow the adapters to publish on their topic."
+        ) from None
+    if isinstance(error, SessionTakenOverError):
+        raise StromError(f"Another client uses the client id {line.client_id}{_DOUBLE}.") from None
