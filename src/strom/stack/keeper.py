@@ -119,7 +119,11 @@ class Keeper:
 
     async def _until_gone(self) -> None:
         if self.process is not None:
-            await self.process.wait()
+            tending = asyncio.ensure_future(self.part.tend(self.process.pid))
+            try:
+                await self.process.wait()
+            finally:
+                tending.cancel()
             await self._discard()
 
     async def _discard(self) -> None:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import ClassVar
 
+from strom.stack.autosave import save_often
 from strom.stack.greeting import greet
 from strom.stack.owner import give
 from strom.stack.part import NotReadyError, Part
@@ -24,17 +25,15 @@ connection_messages false
 set_tcp_nodelay true
 persistence true
 persistence_location {data}/
-autosave_on_changes {on_changes}
-autosave_interval {autosave}
-# The bridge's session and what waits for it never expire and are never cut: see docs/decisions.
+# The supervisor asks for a save several times a second; this is only for the case that it does not.
+autosave_interval 60
+# The bridge's session and what waits for it never expire and are never cut.
 max_queued_messages 0
 max_queued_bytes 0
 # Unlimited here: an MQTT 5 client says by its receive maximum how much it takes before it acknowledges.
 max_inflight_messages 0
 message_size_limit {limit}
 """
-AUTOSAVE_ON_CHANGES = True
-AUTOSAVE = 1
 
 
 class Mosquitto(Part):
@@ -77,8 +76,6 @@ class Mosquitto(Part):
             bind=mqtt.bind,
             access=self._access(),
             data=self.data,
-            on_changes=str(AUTOSAVE_ON_CHANGES).lower(),
-            autosave=AUTOSAVE,
             limit=PAYLOAD_LIMIT,
         )
         (self.data / "mosquitto.conf").write_text(config, encoding="utf-8")
@@ -92,6 +89,9 @@ class Mosquitto(Part):
             greet(self.settings)
         except OSError as error:
             raise NotReadyError(str(error)) from None
+
+    async def tend(self, pid: int) -> None:
+        await save_often(pid, self.data / "mosquitto.db")
 
     def _access(self) -> str:
         mqtt = self.settings.mqtt

@@ -73,6 +73,10 @@ class Part(ABC):
     def probe(self, pid: int | None) -> None:
         """Ask it one real thing; NotReadyError while it has no answer. An existing server has no pid."""
 
+    async def tend(self, pid: int) -> None:
+        """What it needs for as long as it runs."""
+        return
+
     def settle(self) -> None:
         """What must exist in it before others use it (topics, tables)."""
         return
