@@ -50,7 +50,7 @@ def simulate(
     faults: Annotated[
         str | None,
         typer.Option(
-            metavar="KIND,…", help="silent, clock, reset, voltage, malformed, or all. [default: none]"
+            metavar="KIND,…", help="silent, clock, reset, voltage, malformed, or all; none unless given."
         ),
     ] = None,
     qos: Annotated[int, typer.Option(help="0, or 1: counted when the broker has confirmed.")] = 1,
