@@ -48,13 +48,19 @@ def test_sample_payload_comes_out_as_expected(name: str) -> None:
 @pytest.mark.parametrize("register", REGISTERS, ids=lambda register: register.code)
 def test_every_spelling_of_a_register_means_the_same(register: Any) -> None:
     readings = [
-        outcome(json.dumps({"name": "m", spelling: entry("A7" if register.field == "meter_number" else 7)}).encode())
+        outcome(
+            json.dumps(
+                {"name": "m", spelling: entry("A7" if register.field == "meter_number" else 7)}
+            ).encode()
+        )
         for spelling in register.spellings
     ]
     if register.has_field:
         assert all(reading[register.field] in (7, "A7") for reading in readings)
     else:
-        assert [reading["other"] for reading in readings] == [{spelling: 7} for spelling in register.spellings]
+        assert [reading["other"] for reading in readings] == [
+            {spelling: 7} for spelling in register.spellings
+        ]
 
 
 @pytest.mark.parametrize(
@@ -98,11 +104,17 @@ def test_zero_is_the_device_way_to_say_that_it_has_no_time() -> None:
 @pytest.mark.parametrize("time", [1_104_625_548, RECEIVED_MS // 1000 + 301, "gestern", -5])
 def test_an_impossible_time_is_replaced_by_the_arrival(time: object) -> None:
     found = outcome(message(import_wh=entry(1, time)))
-    assert (found["at"], found["clock"], found["flags"]) == ("2025-11-15T20:53:20Z", "received", ["clock-wrong"])
+    assert (found["at"], found["clock"], found["flags"]) == (
+        "2025-11-15T20:53:20Z",
+        "received",
+        ["clock-wrong"],
+    )
 
 
 def test_the_latest_plausible_time_counts() -> None:
-    found = outcome(message(import_wh=entry(1, 1_763_230_500), import_w=entry(2, 1_763_230_505), voltage=entry(230, 0)))
+    found = outcome(
+        message(import_wh=entry(1, 1_763_230_500), import_w=entry(2, 1_763_230_505), voltage=entry(230, 0))
+    )
     assert (found["at"], found["clock"]) == ("2025-11-15T18:15:05Z", "meter")
 
 
@@ -112,7 +124,9 @@ def test_null_is_not_delivered_and_no_error() -> None:
     assert "flags" not in found
 
 
-@pytest.mark.parametrize("value", [4294967295, "4294967295", 4294967.295, "n/a", True, {"a": 1}, [1], "", 1e300, "1e15"])
+@pytest.mark.parametrize(
+    "value", [4294967295, "4294967295", 4294967.295, "n/a", True, {"a": 1}, [1], "", 1e300, "1e15"]
+)
 def test_an_unreadable_value_is_left_out_and_flagged(value: object) -> None:
     found = outcome(message(import_wh=entry(1), import_w=entry(value)))
     assert "import_w" not in found

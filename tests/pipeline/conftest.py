@@ -13,6 +13,8 @@ from strom.settings import Settings, SparkSettings
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     home: Path = tmp_path_factory.mktemp("spark")
-    session = build_session(Settings(home=home, spark=SparkSettings(master="local[4]", driver_memory="1500m")))
+    session = build_session(
+        Settings(home=home, spark=SparkSettings(master="local[4]", driver_memory="1500m"))
+    )
     yield session
     session.stop()

@@ -42,7 +42,9 @@ def by_spark(spark: SparkSession, raws: Sequence[Raw]) -> list[dict[str, Any]]:
 
 
 def headers(topic: str | None) -> list[tuple[str, bytearray]]:
-    told = {"strom-source": "mqtt", "strom-received": str(RECEIVED_MS)} | ({"strom-topic": topic} if topic else {})
+    told = {"strom-source": "mqtt", "strom-received": str(RECEIVED_MS)} | (
+        {"strom-topic": topic} if topic else {}
+    )
     return [(key, bytearray(value.encode())) for key, value in told.items()]
 
 
@@ -54,21 +56,57 @@ def assert_parity(spark: SparkSession, raws: Sequence[Raw]) -> None:
 numbers = (
     st.integers(-10, 10**16)
     | st.decimals(-1000, 10**9, places=4).map(float)
-    | st.sampled_from([4294967295, 4294967.295, 1e400, -0.0, 1e15, 999999999999999.9, 10**30, 0.0005, 1.5e-7, 1e20])
+    | st.sampled_from(
+        [4294967295, 4294967.295, 1e400, -0.0, 1e15, 999999999999999.9, 10**30, 0.0005, 1.5e-7, 1e20]
+    )
 )
 numeric_texts = numbers.map(str) | st.sampled_from(
-    [" 5 ", "+5", ".5", "5.", "1E-5", "0x1F", "1_0", "5d", "٣", "--1", "1,5", "\t5\n", "5 5", "00012.50", "1e400", "NaN"]
+    [
+        " 5 ",
+        "+5",
+        ".5",
+        "5.",
+        "1E-5",
+        "0x1F",
+        "1_0",
+        "5d",
+        "٣",
+        "--1",
+        "1,5",
+        "\t5\n",
+        "5 5",
+        "00012.50",
+        "1e400",
+        "NaN",
+    ]
 )
-ids = st.sampled_from(["AT-4711", "1KFM02", "4711", "4711.5", "2025-11-15 19:15:00", "12:30", "", " ", "ä", "x" * 80, "0" * 20])
+ids = st.sampled_from(
+    ["AT-4711", "1KFM02", "4711", "4711.5", "2025-11-15 19:15:00", "12:30", "", " ", "ä", "x" * 80, "0" * 20]
+)
 scalars = st.one_of(numbers, numeric_texts, ids, st.none(), st.booleans(), st.text(max_size=8))
-structures = st.sampled_from([{}, [], {"b": 1}, [1, 2], {"value": 1}, '{"value": 1, "time": 5}', "[1]", '"q"'])
-times = st.one_of(st.sampled_from([1763230500, 1763230500.25, "1763230500", 0, "0", 1104625548, 1763240300, 1763240301]), scalars)
-entries = st.fixed_dictionaries({}, optional={"value": scalars | structures, "time": times | structures, "unit": scalars})
-codes = st.sampled_from(sorted(SPELLINGS)) | st.sampled_from(["1-0:99.99.9", "9-9:1.2.3", "firmware", "1-0:1.8", "F.F.1", "", "1.8.0 "])
+structures = st.sampled_from(
+    [{}, [], {"b": 1}, [1, 2], {"value": 1}, '{"value": 1, "time": 5}', "[1]", '"q"']
+)
+times = st.one_of(
+    st.sampled_from([1763230500, 1763230500.25, "1763230500", 0, "0", 1104625548, 1763240300, 1763240301]),
+    scalars,
+)
+entries = st.fixed_dictionaries(
+    {}, optional={"value": scalars | structures, "time": times | structures, "unit": scalars}
+)
+codes = st.sampled_from(sorted(SPELLINGS)) | st.sampled_from(
+    ["1-0:99.99.9", "9-9:1.2.3", "firmware", "1-0:1.8", "F.F.1", "", "1.8.0 "]
+)
 members = st.dictionaries(codes, entries | scalars | structures, max_size=6)
-names = st.sampled_from(["haus-21", "", "  ", " n ", "12.5", "ä\u2028\U0001f50c", "x" * 201, "{a}", "\ud800"]) | scalars | structures
+names = (
+    st.sampled_from(["haus-21", "", "  ", " n ", "12.5", "ä\u2028\U0001f50c", "x" * 201, "{a}", "\ud800"])
+    | scalars
+    | structures
+)
 messages = st.builds(lambda name, rest: {"name": name, **rest}, names, members) | members
-texts = messages.map(lambda message: json.dumps(message, allow_nan=False) if _finite(message) else json.dumps(message))
+texts = messages.map(
+    lambda message: json.dumps(message, allow_nan=False) if _finite(message) else json.dumps(message)
+)
 
 
 def _finite(message: dict[str, Any]) -> bool:
@@ -83,13 +121,23 @@ def _finite(message: dict[str, Any]) -> bool:
 def damaged(draw: st.DrawFn) -> bytes:
     """A message as bytes, now and then cut, spliced, repeated or followed by something."""
     payload = draw(texts).replace("Infinity", "1e400").encode()
-    end = draw(st.sampled_from([b"", b"", b"", b" ", b"\n", b"}", b"]", b" x", b"{}", b",{}", b'],"x":[1', b',"x":1', b"\x00"]))
+    end = draw(
+        st.sampled_from(
+            [b"", b"", b"", b" ", b"\n", b"}", b"]", b" x", b"{}", b",{}", b'],"x":[1', b',"x":1', b"\x00"]
+        )
+    )
     cut = draw(st.integers(0, len(payload)))
-    middle = draw(st.sampled_from([b"", b"", b"", b"\xff", b"\\", b'"', b"{", b"}", b",", b" ", b"0", b"\x01"]))
+    middle = draw(
+        st.sampled_from([b"", b"", b"", b"\xff", b"\\", b'"', b"{", b"}", b",", b" ", b"0", b"\x01"])
+    )
     return payload[:cut] + middle + payload[cut:] + end
 
 
-payloads = damaged() | st.binary(max_size=40) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace"))
+payloads = (
+    damaged()
+    | st.binary(max_size=40)
+    | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace"))
+)
 topics = st.sampled_from([None, "sma", "sma/keller", "sma/", "/"])
 
 
@@ -120,7 +168,7 @@ def test_hostile_payloads_come_out_alike(spark: SparkSession) -> None:
                 b'{"name":"m","\\u0031-0:1.8.0":{"value":"\\u0037"}}',
                 b'{"' + b"k" * 50_001 + b'":1,"name":"m","1-0:1.8.0":{"value":1}}',
                 b'{"n":' + b"1" * 1001 + b',"name":"m","1-0:1.8.0":{"value":1}}',
-                "{\"name\":\"m\ufeff\",\"1-0:1.8.0\":{\"value\":1}}".encode("utf-16"),
+                '{"name":"m\ufeff","1-0:1.8.0":{"value":1}}'.encode("utf-16"),
             )
         ],
     )

@@ -33,7 +33,13 @@ class Register:
     def spellings(self) -> tuple[str, ...]:
         """Every way an adapter writes this code, the most usual first: the first one present wins."""
         if self.medium == "0":
-            return (f"0-0:{self.code}", f"0-0:{self.code}.255", f"0-0:{self.code}*255", self.code, f"0.0:{self.code}")
+            return (
+                f"0-0:{self.code}",
+                f"0-0:{self.code}.255",
+                f"0-0:{self.code}*255",
+                self.code,
+                f"0.0:{self.code}",
+            )
         return (
             f"1-0:{self.code}",
             f"1-1:{self.code}",
@@ -90,7 +96,9 @@ MEASURED = tuple(register for register in REGISTERS if register.kind in (Kind.CO
 METER_NUMBERS = tuple(register for register in REGISTERS if register.kind is Kind.METER_NUMBER)
 # Texts that most devices send with every push: worth a column of their own where messages are read in bulk.
 FREQUENT_OTHERS = ("0-0:1.0.0", "0-0:42.0.0", "0-0:96.13.0")
-SPELLINGS: dict[str, Register] = {spelling: register for register in REGISTERS for spelling in register.spellings}
+SPELLINGS: dict[str, Register] = {
+    spelling: register for register in REGISTERS for spelling in register.spellings
+}
 
 # What an OBIS code looks like in any of the spellings; a key of another form is not a register ("firmware").
 CODE_PATTERN = r"([0-9]{1,3}[-.][0-9]{1,3}:)?([0-9]{1,3}|[A-Z])\.[0-9]{1,3}\.[0-9]{1,3}([.*][0-9]{1,3})?"

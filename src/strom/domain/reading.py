@@ -42,7 +42,7 @@ CLOCK_RECEIVED = "received"
 Reading = Mapping[str, Any]  # the JSON object of the `readings` topic
 
 
-class Rejected(Exception):
+class Rejected(Exception):  # noqa: N818  the declared outcome, not a fault
     """A payload that cannot become a reading; `reason` is one of REASONS."""
 
     def __init__(self, reason: str) -> None:

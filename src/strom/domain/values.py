@@ -92,7 +92,7 @@ def is_plain_text(text: str) -> bool:
 
 
 def plausible_time(seconds: Decimal, received_ms: int) -> bool:
-    return EARLIEST_SECONDS <= seconds and seconds * 1000 <= received_ms + AHEAD_SECONDS * 1000
+    return seconds >= EARLIEST_SECONDS and seconds * 1000 <= received_ms + AHEAD_SECONDS * 1000
 
 
 def _float_text(value: float) -> str:

@@ -6,7 +6,7 @@ one: then nothing unknown and nothing after the object can be in it. All others 
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -15,7 +15,15 @@ from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from strom.domain import reading as rules
 from strom.domain import values
-from strom.domain.obis import CODE_PATTERN, ERROR_VALUES, FREQUENT_OTHERS, MEASURED, METER_NUMBERS, SPELLINGS, Register
+from strom.domain.obis import (
+    CODE_PATTERN,
+    ERROR_VALUES,
+    FREQUENT_OTHERS,
+    MEASURED,
+    METER_NUMBERS,
+    SPELLINGS,
+    Register,
+)
 from strom.streams import topics
 
 NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
@@ -42,47 +50,61 @@ _BLANKS = "".join(map(chr, range(0x21)))
 
 def parse(raw: DataFrame) -> DataFrame:
     """Columns of the Kafka source in; out: `reason` (null for a reading), `meter`, `reading` (its JSON), `headers`, `origin`, and the raw key and value."""
-    return raw.transform(_arrival).transform(_registers).transform(_second_look).transform(_rows).transform(_outcome)
+    return (
+        raw.transform(_arrival)
+        .transform(_registers)
+        .transform(_second_look)
+        .transform(_rows)
+        .transform(_outcome)
+    )
 
 
 def _arrival(raw: DataFrame) -> DataFrame:
     """What the record itself tells: where and when it came from."""
-    header = F.map_from_entries(F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>")))
+    header = F.map_from_entries(
+        F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>"))
+    )
     told = F.col("header").getItem(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
     sane = told.between(values.EARLIEST_SECONDS * 1000, 4_102_444_800_000)
     return (
         raw.withColumn("header", header)
         .withColumn("text", F.coalesce(F.col("value").cast("string"), F.lit("")))
         .withColumn("received_ms", F.when(sane, told).otherwise(F.unix_millis("timestamp")))
-        .withColumn("source", F.coalesce(F.col("header").getItem(topics.HEADER_SOURCE).cast("string"), F.lit("kafka")))
+        .withColumn(
+            "source", F.coalesce(F.col("header").getItem(topics.HEADER_SOURCE).cast("string"), F.lit("kafka"))
+        )
         .withColumn("mqtt_topic", F.col("header").getItem(topics.HEADER_TOPIC).cast("string"))
     )
 
 
 def _registers(arrived: DataFrame) -> DataFrame:
-    """One parse; for each register the entry under the first spelling that is there."""
-    options = {**_STRICT, "columnNameOfCorruptRecord": _CORRUPT}
-    parsed = arrived.withColumn("parsed", F.from_json("text", _SCHEMA, options))
-    field = F.col("parsed").getField
+    """One parse; for each register the value under the first spelling that is there, and the times of all of them.
+
+    The parsed struct is wide and must not become a column: everything is taken out of it in the same projection.
+    """
+    field = F.from_json("text", _SCHEMA, {**_STRICT, "columnNameOfCorruptRecord": _CORRUPT}).getField
     entries = {
-        _entry_name(register): F.coalesce(*(field(spelling) for spelling in register.spellings))
-        for register in _FIELD_REGISTERS
+        _value_name(register): F.coalesce(*map(field, register.spellings)) for register in _FIELD_REGISTERS
     }
-    others = {f"other_{index}": field(spelling) for index, spelling in enumerate(FREQUENT_OTHERS)}
-    found = [F.col(name).isNotNull().cast("int") for name in (*entries, *others)]
+    entries |= {_other_name(index): field(spelling) for index, spelling in enumerate(FREQUENT_OTHERS)}
+    return arrived.select(
+        "*",
+        *(entry.getField("value").alias(name) for name, entry in entries.items()),
+        F.array_distinct(F.array(*(entry.getField("time") for entry in entries.values()))).alias("times"),
+        reduce(Column.__add__, (entry.isNotNull().cast("int") for entry in entries.values())).alias("found"),
+        field("name").alias("name"),
+        field(_CORRUPT).isNotNull().alias("corrupt"),
+    ).withColumn("odd", ~_is_ordinary())
+
+
+def _is_ordinary() -> Column:
     braces = F.length("text") - F.length(F.replace("text", F.lit("}"), F.lit("")))
-    ordinary = (
-        field(_CORRUPT).isNull()
-        & F.col("parsed").isNotNull()
+    return (
+        ~F.col("corrupt")
         & (F.col("found") > 0)
         & F.endswith("text", F.lit("}"))
         & (braces == F.col("found") + 1)
         & F.is_valid_utf8("text")
-    )
-    return (
-        parsed.withColumns({**entries, **others, "name": field("name")})
-        .withColumn("found", reduce(Column.__add__, found))
-        .withColumn("odd", ~F.coalesce(ordinary, F.lit(False)))
     )
 
 
@@ -100,7 +122,9 @@ def _second_look(parsed: DataFrame) -> DataFrame:
     known = F.exists(F.map_keys("texts"), lambda key: key.isin(list(SPELLINGS)))
     unreadable = F.exists(
         F.map_entries("texts"),
-        lambda entry: entry["key"].isin(list(_FIELD_SPELLINGS)) & entry["value"].isNotNull() & ~_is_object(entry),
+        lambda entry: (
+            entry["key"].isin(list(_FIELD_SPELLINGS)) & entry["value"].isNotNull() & ~_is_object(entry)
+        ),
     )
     return (
         parsed.withColumn("elements", F.when(F.col("odd"), elements))
@@ -110,7 +134,9 @@ def _second_look(parsed: DataFrame) -> DataFrame:
         .withColumn("texts", F.when(F.col("look"), _last_wins(F.from_json("text", _TEXTS, _STRICT))))
         .withColumn("unknown", F.col("look") & ~F.coalesce(known, F.lit(False)))
         .withColumn("unreadable", F.col("look") & F.coalesce(unreadable, F.lit(False)))
-        .withColumn("rest", F.when(F.col("look"), F.transform(F.filter(F.map_entries("texts"), _is_rest), _register)))
+        .withColumn(
+            "rest", F.when(F.col("look"), F.transform(F.filter(F.map_entries("texts"), _is_rest), _register))
+        )
     )
 
 
@@ -121,7 +147,11 @@ def _last_wins(members: Column) -> Column:
 def _is_rest(entry: Column) -> Column:
     """Whether a member of the message is a register without a field of its own."""
     key = entry["key"]
-    return ~key.isin(list(_FIELD_SPELLINGS)) & _matches(key, CODE_PATTERN) & F.coalesce(_is_object(entry), F.lit(False))
+    return (
+        ~key.isin(list(_FIELD_SPELLINGS))
+        & _matches(key, CODE_PATTERN)
+        & F.coalesce(_is_object(entry), F.lit(False))
+    )
 
 
 def _is_object(entry: Column) -> Column:
@@ -136,17 +166,22 @@ def _register(entry: Column) -> Column:
 
 def _rows(looked: DataFrame) -> DataFrame:
     """Values, meter, time and flags as typed columns."""
-    numbers = {register.field: _number(_entry_name(register)) for register in MEASURED}
+    ids = [F.col(_value_name(register)) for register in METER_NUMBERS]
+    rest_times = F.coalesce(
+        F.transform("rest", lambda entry: entry["value"]["time"]), F.array().cast("array<string>")
+    )
     return (
-        looked.withColumns(numbers)
-        .withColumns({f"{direction}_total": _from_tariffs(direction) for direction in ("import", "export")})
-        .withColumn("meter_number", F.coalesce(*(_identifier(_text(register)) for register in METER_NUMBERS)))
-        .withColumn("own_name", _name(F.col("name")))
-        .withColumn("unnamed", F.col("own_name").isNull() & F.col("meter_number").isNull())
-        .withColumn("meter", F.coalesce("own_name", "meter_number", _last_level(F.col("mqtt_topic"))))
-        .withColumn("meter_ms", F.greatest(*(_plausible(time) for time in _own_times()), _latest_of_rest()))
+        looked.withColumns({register.field: _number(register) for register in MEASURED})
+        .withColumn(
+            "all_times",
+            F.when(F.col("rest").isNull(), F.col("times")).otherwise(F.concat("times", rest_times)),
+        )
+        .withColumn("meter_ms", F.array_max(F.transform("all_times", _plausible)))
         .withColumn("at_ms", F.coalesce("meter_ms", "received_ms"))
-        .withColumn("bad_value", _bad_value())
+        .withColumn("meter_number", F.coalesce(*map(_identifier, ids)))
+        .withColumn("own_name", _name(F.col("name")))
+        .withColumn("meter", F.coalesce("own_name", "meter_number", _last_level(F.col("mqtt_topic"))))
+        .withColumns({f"{direction}_total": _from_tariffs(direction) for direction in ("import", "export")})
     )
 
 
@@ -170,16 +205,20 @@ def _outcome(rows: DataFrame) -> DataFrame:
     )
 
 
-def _entry_name(register: Register) -> str:
-    return f"r_{register.code.replace('.', '_')}"
+def _value_name(register: Register) -> str:
+    return f"value_{register.code.replace('.', '_')}"
+
+
+def _other_name(index: int) -> str:
+    return f"other_{index}"
 
 
 def _text(register: Register) -> Column:
-    return F.col(_entry_name(register)).getField("value")
+    return F.col(_value_name(register))
 
 
-def _number(entry: str) -> Column:
-    value = F.col(entry).getField("value").try_cast(NUMBER)
+def _number(register: Register) -> Column:
+    value = _text(register).try_cast(NUMBER)
     return F.when(~value.isin([F.lit(error).cast(NUMBER) for error in ERROR_VALUES]), value)
 
 
@@ -190,7 +229,9 @@ def _from_tariffs(direction: str) -> Column:
     spoiled = _any([_text(tariff).isNotNull() & F.col(tariff.field).isNull() for tariff in tariffs])
     some = _any([F.col(tariff.field).isNotNull() for tariff in tariffs])
     zero = F.lit(0).cast(NUMBER)
-    summed = reduce(Column.__add__, (F.coalesce(F.col(tariff.field), zero) for tariff in tariffs)).try_cast(NUMBER)
+    summed = reduce(Column.__add__, (F.coalesce(F.col(tariff.field), zero) for tariff in tariffs)).try_cast(
+        NUMBER
+    )
     return F.when(_text(total).isNull() & some & ~spoiled, summed)
 
 
@@ -214,22 +255,12 @@ def _last_level(topic: Column) -> Column:
     return F.when(last != "", last).when(topic != "", topic)
 
 
-def _own_times() -> list[Column]:
-    named = [_entry_name(register) for register in _FIELD_REGISTERS]
-    named += [f"other_{index}" for index in range(len(FREQUENT_OTHERS))]
-    return [F.col(name).getField("time") for name in named]
-
-
 def _plausible(time: Column) -> Column:
     """A time of the meter in ms, if it can be true."""
     seconds = time.try_cast(NUMBER)
     latest = (F.col("received_ms") + values.AHEAD_SECONDS * 1000).cast("decimal(20,0)")
     possible = (seconds >= values.EARLIEST_SECONDS) & (seconds * 1000 <= latest)
     return F.when(possible, (seconds * 1000).cast("bigint"))
-
-
-def _latest_of_rest() -> Column:
-    return F.array_max(F.transform("rest", lambda entry: _plausible(entry["value"]["time"])))
 
 
 def _told_a_time(time: Column) -> Column:
@@ -239,8 +270,11 @@ def _told_a_time(time: Column) -> Column:
 
 def _bad_value() -> Column:
     numbers = [_text(register).isNotNull() & F.col(register.field).isNull() for register in MEASURED]
-    ids = [_text(number).isNotNull() & _identifier(_text(number)).isNull() & ~_is_date(_text(number)) for number in METER_NUMBERS]
-    frequent = [_bad_other(F.col(f"other_{index}").getField("value")) for index in range(len(FREQUENT_OTHERS))]
+    ids = [
+        _text(number).isNotNull() & _identifier(_text(number)).isNull() & ~_is_date(_text(number))
+        for number in METER_NUMBERS
+    ]
+    frequent = [_bad_other(F.col(_other_name(index))) for index in range(len(FREQUENT_OTHERS))]
     rest = F.coalesce(F.exists("rest", lambda entry: _bad_other(entry["value"]["value"])), F.lit(False))
     return F.col("unreadable") | _any([*numbers, *ids, *frequent]) | rest
 
@@ -254,7 +288,9 @@ def _other_json(text: Column) -> Column:
     amount = text.try_cast(NUMBER)
     structure = _any([F.startswith(text, F.lit(start)) for start in values.STRUCTURE_STARTS])
     plain = ~structure & ~_matches(text, values.INEXACT_PATTERN)
-    return F.when(amount.isNotNull(), F.regexp_replace(amount.cast("string"), r"\.?0+$", "")).when(plain, _quoted(text))
+    return F.when(amount.isNotNull(), F.regexp_replace(amount.cast("string"), r"\.?0+$", "")).when(
+        plain, _quoted(text)
+    )
 
 
 def _quoted(text: Column) -> Column:
@@ -264,13 +300,12 @@ def _quoted(text: Column) -> Column:
 
 def _other_members() -> Column:
     frequent = [
-        _member(F.lit(f'"{code}"'), F.col(f"other_{index}").getField("value"))
-        for index, code in enumerate(FREQUENT_OTHERS)
+        _member(F.lit(f'"{code}"'), F.col(_other_name(index))) for index, code in enumerate(FREQUENT_OTHERS)
     ]
     rest = F.transform("rest", lambda entry: _member(_quoted(entry["key"]), entry["value"]["value"]))
-    return F.when(F.col("rest").isNotNull(), F.array_join(F.filter(rest, lambda member: member.isNotNull()), ",")).otherwise(
-        F.concat_ws(",", *frequent)
-    )
+    return F.when(
+        F.col("rest").isNotNull(), F.array_join(F.filter(rest, lambda member: member.isNotNull()), ",")
+    ).otherwise(F.concat_ws(",", *frequent))
 
 
 def _member(quoted_key: Column, text: Column) -> Column:
@@ -278,16 +313,15 @@ def _member(quoted_key: Column, text: Column) -> Column:
 
 
 def _flags() -> Column:
-    told = _any([*(_told_a_time(time) for time in _own_times())]) | F.coalesce(
-        F.exists("rest", lambda entry: _told_a_time(entry["value"]["time"])), F.lit(False)
-    )
+    told = F.exists("all_times", _told_a_time)
     no_clock = F.col("meter_ms").isNull()
+    unnamed = F.col("own_name").isNull() & F.col("meter_number").isNull()
     conditions = {
-        rules.BAD_VALUE: F.col("bad_value"),
+        rules.BAD_VALUE: _bad_value(),
         rules.CLOCK_WRONG: no_clock & told,
         rules.NO_TIME: no_clock & ~told,
         rules.TOTAL_FROM_TARIFFS: F.col("import_total").isNotNull() | F.col("export_total").isNotNull(),
-        rules.UNNAMED: F.col("unnamed"),
+        rules.UNNAMED: unnamed,
     }
     return F.concat_ws(",", *(F.when(conditions[flag], f'"{flag}"') for flag in rules.FLAGS))
 
@@ -301,19 +335,40 @@ def _reading_json() -> Column:
             _time_text("at_ms").alias("at"),
             _time_text("received_ms").alias("received"),
             "source",
-            F.when(F.col("meter_ms").isNull(), rules.CLOCK_RECEIVED).otherwise(rules.CLOCK_METER).alias("clock"),
+            F.when(F.col("meter_ms").isNull(), rules.CLOCK_RECEIVED)
+            .otherwise(rules.CLOCK_METER)
+            .alias("clock"),
         )
     )
-    totals = {f"{direction}_wh": F.coalesce(f"{direction}_wh", f"{direction}_total") for direction in ("import", "export")}
-    numbers = F.to_json(F.struct(*(totals.get(field, F.col(field)).alias(field) for field in rules.NUMBER_FIELDS)))
-    slim = F.regexp_replace(numbers, r"\.?0+(?=[,}])", "")
     return F.concat(
         _without_last(head),
-        F.when(numbers == "{}", "").otherwise(F.concat(F.lit(","), F.substring(slim, F.lit(2), F.length(slim) - 2))),
+        _members(_whole),
+        _members(_fraction),
         F.coalesce(F.concat(F.lit(',"meter_number":'), _quoted(F.col("meter_number"))), F.lit("")),
         _wrapped_unless_empty(',"other":{', _other_members(), "}"),
         _wrapped_unless_empty(',"flags":[', _flags(), "]"),
         F.lit("}"),
+    )
+
+
+def _whole(number: Column) -> Column:
+    return F.when(number == F.floor(number), number.cast("bigint"))
+
+
+def _fraction(number: Column) -> Column:
+    return F.when(number != F.floor(number), number.cast("double"))
+
+
+def _members(form: Callable[[Column], Column]) -> Column:
+    """The numbers of one form as members of the object; each number has exactly one form, so that 5 is not 5.000."""
+    totals = {
+        f"{direction}_wh": F.coalesce(f"{direction}_wh", f"{direction}_total")
+        for direction in ("import", "export")
+    }
+    numbers = {field: totals.get(field, F.col(field)) for field in rules.NUMBER_FIELDS}
+    listed = F.to_json(F.struct(*(form(number).alias(field) for field, number in numbers.items())))
+    return F.when(listed == "{}", "").otherwise(
+        F.concat(F.lit(","), F.substring(listed, F.lit(2), F.length(listed) - 2))
     )
 
 

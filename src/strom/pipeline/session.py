@@ -35,7 +35,10 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
         # Keys that come twice in a message: the last one counts, as in every JSON reader.
         .config("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
-        .config("spark.sql.streaming.stateStore.providerClass", "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+        .config(
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
         .config("spark.sql.warehouse.dir", str(settings.home.absolute() / "warehouse"))
     )
     return builder.getOrCreate()

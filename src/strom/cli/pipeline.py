@@ -1,0 +1,45 @@
+"""`strom pipeline`: the Spark pipeline and what belongs to it."""
+
+from typing import Annotated
+
+import typer
+
+from strom.cli.options import HomeOption, KafkaOption, PostgresOption, SparkOption, settings_from
+
+group = typer.Typer(help="The Spark pipeline.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="pipeline")
+
+
+@group.command()
+def run(
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STAGE,…", help="Run only these stages: normalise, archive, profile, latest, watch."
+        ),
+    ] = None,
+    until_caught_up: Annotated[bool, typer.Option(help="Process what is there and end.")] = False,
+    kafka: KafkaOption = None,
+    postgres: PostgresOption = None,
+    spark_master: SparkOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Run the pipeline: raw records to readings, quarter-hours, alerts, the latest state and the lake.
+
+    Runs until Ctrl-C or SIGTERM; started again, it goes on where it was.
+
+    Example: strom pipeline run --only normalise,archive
+    """
+    from strom.cli.running import log_to_stderr, stop_on_signals
+    from strom.pipeline.job import STAGES, Pipeline
+    from strom.stack.ready import announce
+
+    settings = settings_from(kafka=kafka, postgres=postgres, spark_master=spark_master, home=home)
+    stages = [stage.strip() for stage in only.split(",")] if only else STAGES
+    log_to_stderr()
+    pipeline = Pipeline(settings, stages)
+    with stop_on_signals(pipeline.stop):
+        pipeline.run(lambda: announce(settings.home, "pipeline"), until_caught_up=until_caught_up)

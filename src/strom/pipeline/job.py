@@ -1,0 +1,155 @@
+"""The running pipeline: joins the stages to Kafka, the lake and Postgres, and watches over the queries.
+
+`normalise` runs in Spark's real-time mode; all stages on `readings` share one read of the topic in micro-batches.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from strom.errors import StromError
+from strom.pipeline.normalise import normalise
+from strom.pipeline.progress import CaughtUp
+from strom.pipeline.readings import typed_readings
+from strom.pipeline.session import build_session
+from strom.pipeline.store_job import STAGES as STORE_STAGES
+from strom.pipeline.store_job import StoreJob
+from strom.settings import Settings
+from strom.streams import topics
+
+NORMALISE = "normalise"
+STAGES = (NORMALISE, *STORE_STAGES)
+TICK_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Pipeline:
+    """The stages as streaming queries; `run` returns when stopped, or when caught up if only that was asked for."""
+
+    def __init__(self, settings: Settings, stages: Sequence[str] = STAGES) -> None:
+        unknown = [stage for stage in stages if stage not in STAGES]
+        if unknown:
+            raise StromError(
+                f"{unknown[0]} is not a stage of the pipeline; the stages are {', '.join(STAGES)}."
+            )
+        self._settings = settings
+        self._stages = tuple(stages)
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> None:
+        spark = build_session(self._settings, "strom-pipeline")
+        try:
+            if until_caught_up:
+                self._catch_up(spark)
+            else:
+                self._follow(spark, on_ready)
+        finally:
+            for query in spark.streams.active:
+                query.stop()
+            spark.stop()
+
+    def _catch_up(self, spark: SparkSession) -> None:
+        """What is there now, and no more: first the readings, then all that is made of them."""
+        if NORMALISE in self._stages:
+            self._start_normalise(spark, available_now=True).awaitTermination()
+            log.info("normalise has caught up")
+        job = self._store_job(spark)
+        if job is not None:
+            self._start_store(spark, job, available_now=True).awaitTermination()
+            log.info("%s have caught up", ", ".join(job.stages))
+            job.tick(_now_ms(), True)
+
+    def _follow(self, spark: SparkSession, on_ready: Callable[[], None]) -> None:
+        caught_up = CaughtUp(self._settings)
+        raw = self._start_normalise(spark) if NORMALISE in self._stages else None
+        job = self._store_job(spark)
+        store = self._start_store(spark, job) if job is not None else None
+        queries = [query for query in (raw, store) if query is not None]
+        self._await(lambda: all(_is_at_work(query) for query in queries), queries)
+        if not self._stop.is_set():
+            log.info("the pipeline is running: %s", ", ".join(self._stages))
+            on_ready()
+        while not self._stop.wait(TICK_SECONDS):
+            _raise_failure(queries)
+            if job is not None and store is not None:
+                job.tick(_now_ms(), caught_up.tells(raw, store))
+        log.info("the pipeline stops")
+
+    def _await(self, condition: Callable[[], bool], queries: Sequence[StreamingQuery]) -> None:
+        while not condition() and not self._stop.wait(0.1):
+            _raise_failure(queries)
+
+    def _store_job(self, spark: SparkSession) -> StoreJob | None:
+        chosen = [stage for stage in self._stages if stage != NORMALISE]
+        return StoreJob(self._settings, spark, chosen) if chosen else None
+
+    def _start_normalise(self, spark: SparkSession, *, available_now: bool = False) -> StreamingQuery:
+        writer = (
+            normalise(self._source(spark, topics.RAW))
+            .writeStream.format("kafka")
+            .queryName(NORMALISE)
+            .outputMode("update")
+            .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
+            .option("kafka.max.request.size", str(2 * topics.MAX_MESSAGE_BYTES))
+            .option("kafka.compression.type", "lz4")
+            .option("checkpointLocation", f"{self._settings.checkpoint_root}/{NORMALISE}")
+        )
+        if available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(realTime=self._settings.pipeline.realtime_batch).start()
+
+    def _start_store(
+        self, spark: SparkSession, job: StoreJob, *, available_now: bool = False
+    ) -> StreamingQuery:
+        name = "+".join(job.stages)
+        writer = (
+            typed_readings(self._source(spark, topics.READINGS, limit=self._settings.pipeline.max_batch))
+            .writeStream.foreachBatch(job.process)
+            .queryName(name)
+            .option("checkpointLocation", f"{self._settings.checkpoint_root}/{name}")
+        )
+        if available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self._settings.pipeline.trigger_seconds} seconds").start()
+
+    def _source(self, spark: SparkSession, topic: str, limit: int | None = None) -> DataFrame:
+        reader = (
+            spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
+            .option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .option("includeHeaders", "true")
+            # Records that retention removed while the pipeline was away cannot be had; going on is all that is left.
+            .option("failOnDataLoss", "false")
+            .option("kafka.max.poll.records", "10000")
+            .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
+        )
+        return (reader if limit is None else reader.option("maxOffsetsPerTrigger", limit)).load()
+
+
+def _is_at_work(query: StreamingQuery) -> bool:
+    return bool(query.status["isTriggerActive"]) or query.lastProgress is not None
+
+
+def _raise_failure(queries: Sequence[StreamingQuery]) -> None:
+    for query in queries:
+        if not query.isActive:
+            failure = query.exception()
+            raise StromError(f"the query {query.name} ended: {_first_line(failure)}", exit_code=1)
+
+
+def _first_line(failure: StreamingQueryException | None) -> str:
+    return str(failure).strip().splitlines()[0] if failure else "without an error"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

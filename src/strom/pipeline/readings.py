@@ -1,0 +1,43 @@
+"""Records of `readings` back to typed columns, for every stage that reads the topic."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from strom.domain import values
+from strom.domain.reading import NUMBER_FIELDS
+from strom.streams import topics
+
+_NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
+_SCHEMA = ", ".join(
+    [
+        "meter string, at timestamp, received timestamp, source string, clock string",
+        *(f"{field} {_NUMBER}" for field in NUMBER_FIELDS),
+        "meter_number string, other string, flags array<string>",
+    ]
+)
+
+
+def typed_readings(records: DataFrame) -> DataFrame:
+    """Columns of the Kafka source (with headers) in; a reading's fields, its JSON and where it stands out.
+
+    What is not a reading of this schema version (somebody else wrote into the topic) has no meter or time and is left out.
+    """
+    return (
+        records.select(
+            F.from_json(F.col("value").cast("string"), _SCHEMA).alias("reading"),
+            F.col("value").cast("string").alias("value"),
+            _header(topics.HEADER_ORIGIN).cast("string").alias("origin"),
+            _header(topics.HEADER_PUBLISHED).cast("string").try_cast("bigint").alias("published"),
+            "partition",
+            "offset",
+            "timestamp",
+        )
+        .where(
+            "reading.meter IS NOT NULL AND reading.at IS NOT NULL AND reading.received IS NOT NULL AND origin IS NOT NULL"
+        )
+        .select("reading.*", "value", "origin", "published", "partition", "offset", "timestamp")
+    )
+
+
+def _header(key: str) -> Column:
+    return F.element_at(F.filter("headers", lambda header: header["key"] == key), -1)["value"]
