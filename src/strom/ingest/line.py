@@ -23,6 +23,8 @@ from strom.settings import Settings
 LOG = logging.getLogger("strom.bridge")
 
 READ_BYTES = 256 * 1024
+STABLE_SECONDS = 10.0  # a connection that lasted this long was a good one
+_SUSPICIOUS_LOSSES = 2
 _FAILED_SUBSCRIPTION = 128
 
 
@@ -44,6 +46,7 @@ class MqttLine:
         self._welcomed = False  # the broker has let this bridge in before
         self._backoff = Backoff()
         self._connect_at = 0.0
+        self._since = 0.0  # when the present connection began
 
     def until_next_attempt(self, now: float) -> float | None:
         """Seconds until it connects again; None while there is a connection."""
@@ -105,6 +108,7 @@ class MqttLine:
             self._lose(error)
 
     def _connect(self, now: float) -> None:
+        self._since = now
         bridge = self._settings.bridge
         session = Session(
             bridge.client_id, clean_start=False, expiry_seconds=LONGEST_SESSION, receive_max=bridge.inflight
@@ -151,7 +155,6 @@ class MqttLine:
                 f"MQTT at {self._endpoint} refuses reading {self._settings.mqtt.topic} ({words}); "
                 "give the bridge's user that right."
             )
-        self._backoff.reset()
         self.subscribed = True
 
     def _register(self, connection: Connection, events: int) -> None:
@@ -175,6 +178,9 @@ class MqttLine:
             raise StromError(f"MQTT at {error}; correct the mqtt settings.")
 
     def _lose(self, error: MqttError) -> None:
+        if time.monotonic() - self._since > STABLE_SECONDS:
+            self._backoff.reset()
+        hint = self._hint()
         if self._connection is not None:
             self._register(self._connection, 0)
             self._connection.close()
@@ -182,7 +188,13 @@ class MqttLine:
         pause = self._backoff.next()
         self._connect_at = time.monotonic() + pause
         self._counters.reconnects += 1
-        LOG.warning("MQTT: %s; connecting again in %.1f s", error, pause)
+        LOG.warning("MQTT: %s; connecting again in %.1f s%s", error, pause, hint)
+
+    def _hint(self) -> str:
+        # Not every broker says that it has closed a session because another client took it.
+        if self.subscribed and self._backoff.attempts >= _SUSPICIOUS_LOSSES:
+            return f" (does another bridge use the client id {self._settings.bridge.client_id}?)"
+        return ""
 
 
 def _context(endpoint: Endpoint) -> ssl.SSLContext | None:

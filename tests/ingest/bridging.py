@@ -1,0 +1,160 @@
+"""Runs bridges as users do, publishes with an independent MQTT client, and reads what has come to Kafka."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from strom.settings import BridgeSettings, KafkaSettings, MqttSettings, Settings
+from strom.stack.ready import announced_pid
+from strom.streams.consumer import Record, Records
+from strom.streams.start import EARLIEST
+from strom.streams.topics import HEADER_TOPIC, RAW
+
+SECONDS = 90.0
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for a condition; one that never comes true fails the test by its name."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"never came true: {what}"
+        time.sleep(0.05)
+
+
+def own_bridge(settings: Settings, home: Path, topic: str, **bridge: object) -> Settings:
+    """Settings of a bridge of its own, on its own MQTT topic, at these servers."""
+    host, port = settings.mqtt_address
+    return Settings(
+        home=home,
+        kafka=settings.kafka.model_copy(update={"bootstrap": settings.kafka_bootstrap}),
+        mqtt=settings.mqtt.model_copy(update={"address": f"{host}:{port}", "topic": topic}),
+        bridge=BridgeSettings.model_validate({"client_id": f"bridge-{topic}"} | bridge),
+    )
+
+
+def servers_in(home: Path) -> Settings:
+    """Settings of servers that a test may break, on free ports."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    kafka, controller, mqtt = (each.getsockname()[1] for each in sockets)
+    for each in sockets:
+        each.close()
+    return Settings(
+        home=home,
+        kafka=KafkaSettings(port=kafka, controller_port=controller, heap="256m"),
+        mqtt=MqttSettings(port=mqtt),
+    )
+
+
+@dataclass
+class RunningBridge:
+    settings: Settings
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def await_log(self, words: str) -> None:
+        until(lambda: words in self.log.read_text(encoding="utf-8"), f"the bridge logs {words!r}")
+
+    def await_ready(self) -> None:
+        until(lambda: announced_pid(self.settings.home, "bridge") == self.process.pid, "the bridge is ready")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(SECONDS)
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(SECONDS)
+
+
+def start_bridge(settings: Settings) -> RunningBridge:
+    settings.home.mkdir(parents=True, exist_ok=True)
+    log = settings.home / "bridge.log"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STROM_")}
+    with log.open("ab") as stream:
+        process = _spawn(environment | settings.as_environment(), stream)
+    return RunningBridge(settings, process, log)
+
+
+def _spawn(environment: dict[str, str], stream: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "strom", "bridge"], env=environment, stderr=stream)
+
+
+@contextmanager
+def bridging(settings: Settings) -> Iterator[RunningBridge]:
+    """A bridge that is ready; asked to stop at the end unless the test has ended it."""
+    bridge = start_bridge(settings)
+    try:
+        bridge.await_ready()
+        yield bridge
+    finally:
+        if bridge.process.poll() is None:
+            bridge.stop()
+
+
+class Publisher:
+    """An MQTT 5 client that is not Strom's own."""
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=name, protocol=paho.MQTTv5)
+        self._client.max_inflight_messages_set(100)
+        host, port = settings.mqtt_address
+        self._client.connect(host, port)
+        self._client.loop_start()
+        self._last: paho.MQTTMessageInfo | None = None
+
+    def __enter__(self) -> "Publisher":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def send(self, topic: str, payload: bytes, qos: int = 1, published: str | None = None) -> None:
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+        if published is not None:
+            properties.UserProperty = [("other", "x"), ("strom-published", published)]
+        self._last = self._client.publish(topic, payload, qos=qos, properties=properties)
+
+    def await_confirmed(self) -> None:
+        """Until the broker has all that was sent."""
+        assert self._last is not None
+        self._last.wait_for_publish(SECONDS)
+        until(lambda: not self._client.want_write(), "everything is sent")
+
+
+def publish_all(settings: Settings, topic: str, payloads: Iterable[bytes], qos: int = 1) -> None:
+    with Publisher(settings, f"publisher-{topic}") as publisher:
+        for payload in payloads:
+            publisher.send(topic, payload, qos)
+        publisher.await_confirmed()
+
+
+def raw_records(settings: Settings, topic: str) -> list[Record]:
+    """What the raw topic holds of this MQTT topic and those below it."""
+    with Records(settings, [RAW], start=EARLIEST, until_end=True) as records:
+        found = [(record.header(HEADER_TOPIC) or "", record) for record in records]
+    return [record for name, record in found if name == topic or name.startswith(f"{topic}/")]
+
+
+def await_raw(settings: Settings, topic: str, count: int) -> list[Record]:
+    """Wait for at least this many different values, then give all records."""
+    found: list[Record] = []
+
+    def enough() -> bool:
+        found[:] = raw_records(settings, topic)
+        return len({record.value for record in found}) >= count
+
+    until(enough, f"{count} different records of {topic} in {RAW}")
+    return found

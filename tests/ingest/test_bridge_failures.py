@@ -1,0 +1,179 @@
+"""The bridge when something dies: nothing confirmed is lost, memory stays bounded, it heals by itself."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from bridging import (
+    Publisher,
+    await_raw,
+    bridging,
+    own_bridge,
+    publish_all,
+    raw_records,
+    servers_in,
+    start_bridge,
+    until,
+)
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+from strom.settings import Settings
+from strom.stack.supervisor import Stack
+from strom.streams.admin import admin_client
+from strom.streams.topics import MAX_MESSAGE_BYTES, RAW
+
+pytestmark = pytest.mark.stack
+
+INFLIGHT = 50
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Kafka and Mosquitto that these tests may break."""
+    with Stack(servers_in(tmp_path_factory.mktemp("servers")), ["kafka", "mqtt"]) as stack:
+        yield stack
+
+
+@pytest.fixture
+def topic(unique: Callable[[str], str]) -> str:
+    return unique("sma")
+
+
+@pytest.fixture
+def settings(servers: Stack, tmp_path: Path, topic: str) -> Settings:
+    return own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT)
+
+
+def payloads(count: int, first: int = 0) -> list[bytes]:
+    return [json.dumps({"name": "m", "n": number}).encode() for number in range(first, first + count)]
+
+
+def test_a_bridge_killed_in_the_middle_loses_nothing(settings: Settings, topic: str) -> None:
+    sent = payloads(4000)
+    bridge = start_bridge(settings)
+    bridge.await_ready()
+    with Publisher(settings, topic) as publisher:
+        for payload in sent:
+            publisher.send(topic, payload)
+        until(lambda: len(raw_records(settings, topic)) > 0, "the bridge is at work")
+        bridge.kill()
+        publisher.await_confirmed()
+    with bridging(settings):
+        records = await_raw(settings, topic, len(sent))
+    assert {record.value for record in records} == set(sent)
+
+
+def test_kafka_killed_is_waited_for_and_nothing_is_lost(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    with bridging(settings) as bridge:
+        publish_all(settings, topic, payloads(300))
+        gone = servers.kill("kafka")
+        publish_all(settings, topic, payloads(700, first=300))
+        servers.await_ready("kafka", other_than=gone)
+        records = await_raw(settings, topic, 1000)
+        assert bridge.stop() == 0
+    assert {record.value for record in records} == set(payloads(1000))
+
+
+def test_kafka_that_hangs_makes_the_bridge_hold_and_go_on(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    with bridging(settings) as bridge:
+        publish_all(settings, topic, payloads(100))
+        await_raw(settings, topic, 100)
+        with hanging(servers.pid("kafka")):
+            publish_all(settings, topic, payloads(900, first=100))
+            # MQTT keeps the rest: the bridge takes no more than it may hold.
+            bridge.await_log(f"Kafka does not confirm; holding {INFLIGHT} messages")
+        bridge.await_log("Kafka confirms again")
+        records = await_raw(settings, topic, 1000)
+        assert bridge.stop() == 0
+    assert len(records) == 1000
+
+
+def test_qos_0_is_bounded_too_while_kafka_hangs(servers: Stack, settings: Settings, topic: str) -> None:
+    large = [bytes([number]) * 100_000 for number in range(200)]
+    with bridging(settings) as bridge:
+        with hanging(servers.pid("kafka")):
+            publish_all(settings, topic, large, qos=0)
+            bridge.await_log("Kafka does not confirm; holding")
+        bridge.await_log("Kafka confirms again")
+        await_raw(settings, topic, INFLIGHT)
+        assert bridge.stop() == 0
+    held = bridge.log.read_text(encoding="utf-8").split("holding ")[1].split()[0]
+    assert int(held) <= 2 * INFLIGHT
+
+
+def test_mosquitto_restarted_in_the_middle_loses_nothing(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    with bridging(settings) as bridge:
+        publish_all(settings, topic, payloads(300))
+        servers.halt("mqtt")
+        bridge.await_log("connecting again")
+        servers.resume("mqtt")
+        servers.await_ready("mqtt")
+        publish_all(settings, topic, payloads(300, first=300))
+        records = await_raw(settings, topic, 600)
+        assert bridge.stop() == 0
+    assert {record.value for record in records} == set(payloads(600))
+    assert "continuing the session" in bridge.log.read_text(encoding="utf-8")
+
+
+def test_a_bridge_that_holds_can_be_stopped_and_the_next_one_brings_the_rest(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    with bridging(settings) as bridge, hanging(servers.pid("kafka")):
+        publish_all(settings, topic, payloads(200))
+        bridge.await_log("Kafka does not confirm")
+        assert bridge.stop() == 0
+    with bridging(settings):
+        records = await_raw(settings, topic, 200)
+    assert {record.value for record in records} == set(payloads(200))
+
+
+def test_a_message_larger_than_the_topic_takes_is_kept_as_a_file_and_holds_nobody_up(
+    settings: Settings, topic: str
+) -> None:
+    large = os.urandom(20_000)
+    small = payloads(200)
+    with raw_topic_taking(settings, 10_000), bridging(settings) as bridge:
+        publish_all(settings, topic, [*small[:100], large, *small[100:]])
+        records = await_raw(settings, topic, len(small))
+        bridge.await_log("Kafka does not take a message of 20000 bytes")
+        assert bridge.stop() == 0
+    assert {record.value for record in records} == set(small)
+    kept = list((settings.home / "refused").glob("*.payload"))
+    assert [path.read_bytes() for path in kept] == [large]
+    assert json.loads(kept[0].with_suffix(".json").read_text(encoding="utf-8"))["key"] == topic
+
+
+@contextmanager
+def hanging(pid: int) -> Iterator[None]:
+    """A process that is there but does nothing, as a machine out of breath."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def raw_topic_taking(settings: Settings, size: int) -> Iterator[None]:
+    _limit(settings, size)
+    try:
+        yield
+    finally:
+        _limit(settings, MAX_MESSAGE_BYTES)
+
+
+def _limit(settings: Settings, size: int) -> None:
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, RAW, incremental_configs=[entry])
+    for future in admin_client(settings).incremental_alter_configs([resource]).values():
+        future.result()
