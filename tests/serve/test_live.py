@@ -111,6 +111,16 @@ def test_a_gap_in_the_readings_is_a_gap_in_both_curves() -> None:
     assert fleet[ms(NOW + 610)] == 500
 
 
+def test_meters_that_fall_silent_one_by_one_make_no_false_spike() -> None:
+    state = LiveState()
+    for number in range(10):
+        for step in range(4):
+            state.add(reading(f"m{number}", NOW + 5 * step + number / 2, 1000))
+    points = state.fleet_points(ms(NOW + 20), ms(NOW + 150))
+    assert {watts for _, watts, _ in points} == {10_000, None}
+    assert points[-1][1] is None
+
+
 def test_two_neighbours_in_time_have_no_gap_between_them() -> None:
     state = state_of(*(reading("a", NOW + 60 * step, 400) for step in range(10)))
     assert None not in [value for _, value in state.meter_points("a", ms(NOW), ms(NOW + 541))]
@@ -139,7 +149,9 @@ def test_the_curve_of_the_fleet_ends_at_the_sum_of_its_meters_for_any_order(
         *(reading(f"m{meter}", NOW - ago, watts, received_ms=ms(NOW - ago)) for meter, ago, watts in sent)
     )
     now = ms(NOW)
-    assert state.fleet_points(now, now)[0][1] == state.fleet(now).net_w
+    [(_, watts, meters)] = state.fleet_points(now, now)
+    assert watts in (None, state.fleet(now).net_w)
+    assert meters == state.fleet(now).live
 
 
 @given(st.permutations(range(20)))

@@ -6,17 +6,21 @@ nor what time it is.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 WINDOW_MS = 3_600_000
 _MILLI = 1000  # watts are kept as whole milliwatts, so that adding and taking away leaves nothing behind
 
+# While meters drop out of the sum or come back, it tells who is counted and not what is drawn: a point that
+# counts fewer than this share of the meters of the seconds around it is a gap, not a spike.
+WHOLE_SHARE = 0.9
+AROUND_SECONDS = 15
+
 Point = tuple[int, float | None]  # epoch ms, watts; None is a gap
 
 
-@dataclass(frozen=True)
-class Power:
+class Power(NamedTuple):
     """What a meter draws and feeds in at one moment, in milliwatts."""
 
     import_mw: int
@@ -63,17 +67,28 @@ class FleetCurve:
     def points(self, from_ms: int, to_ms: int) -> list[tuple[int, float | None, int]]:
         """(epoch ms, net watts or None where no meter counts, meters) for each second."""
         self.advance(to_ms)
-        total = list(self._base)
-        first = from_ms // 1000
+        first = max(self._start + 1, from_ms // 1000 - AROUND_SECONDS)
+        sums = self._sums(first, to_ms // 1000)
+        counts = [count for _, count in sums]
         found: list[tuple[int, float | None, int]] = []
-        for second in range(self._start + 1, to_ms // 1000 + 1):
+        for index in range(max(0, from_ms // 1000 - first), len(sums)):
+            net, count = sums[index]
+            most = max(counts[max(0, index - AROUND_SECONDS) : index + AROUND_SECONDS + 1])
+            whole = count > 0 and count >= WHOLE_SHARE * most
+            found.append(((first + index) * 1000, net / _MILLI if whole else None, count))
+        return found
+
+    def _sums(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Net milliwatts and meters for each second."""
+        drawn, fed, meters = self._base
+        sums: list[tuple[int, int]] = []
+        for second in range(self._start + 1, last + 1):
             change = self._changes.get(second)
             if change is not None:
-                total = [have + more for have, more in zip(total, change, strict=True)]
+                drawn, fed, meters = drawn + change[0], fed + change[1], meters + change[2]
             if second >= first:
-                net = (total[0] - total[1]) / _MILLI if total[2] else None
-                found.append((second * 1000, net, total[2]))
-        return found
+                sums.append((drawn - fed, meters))
+        return sums
 
     def _book(self, second: int, power: Power, sign: int) -> None:
         change = self._base if second <= self._start else self._changes.setdefault(second, [0, 0, 0])

@@ -77,6 +77,7 @@ class Follower(threading.Thread):
         topic = consumer.list_topics(READINGS, timeout=_ANSWER_SECONDS).topics[READINGS]
         self._probed = time.monotonic()
         if topic.error is not None:
+            self._partitions = 0  # one that is made anew begins anew
             self._line(False, f"the topic {READINGS} does not exist yet")
             return
         if len(topic.partitions) != self._partitions:

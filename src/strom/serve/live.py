@@ -97,15 +97,24 @@ class LiveState:
 
     def fleet(self, now_ms: int) -> FleetNow:
         """Sums over the meters that are not silent."""
-        powers = [power for state in self.meters.values() if (power := state.power(now_ms)) is not None]
+        drawn = fed = telling = live = drawing = feeding = 0
+        for state in self.meters.values():
+            live += state.is_live(now_ms)
+            power = state.power(now_ms)
+            if power is not None:
+                telling += 1
+                drawn += power.import_mw
+                fed += power.export_mw
+                drawing += power.import_mw > power.export_mw
+                feeding += power.import_mw < power.export_mw
         return FleetNow(
             at_ms=now_ms,
-            import_w=sum(power.import_mw for power in powers) / 1000 if powers else None,
-            export_w=sum(power.export_mw for power in powers) / 1000 if powers else None,
+            import_w=drawn / 1000 if telling else None,
+            export_w=fed / 1000 if telling else None,
             meters=len(self.meters),
-            live=sum(state.is_live(now_ms) for state in self.meters.values()),
-            drawing=sum(power.net_w > 0 for power in powers),
-            feeding=sum(power.net_w < 0 for power in powers),
+            live=live,
+            drawing=drawing,
+            feeding=feeding,
             published_ms=self._published_ms,
         )
 

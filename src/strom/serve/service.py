@@ -5,6 +5,7 @@ HTTP.
 """
 
 import asyncio
+import itertools
 import logging
 import time
 from collections import Counter
@@ -25,8 +26,9 @@ LOG = logging.getLogger("strom.page")
 
 FLEET_SECONDS = 1.0
 TABLES_SECONDS = 2.0
-TAIL_MS = 15_000  # a fleet event repeats the last points: a reading that came late has changed them
+TAIL_MS = 30_000  # a fleet event repeats the last points: readings that came late have changed them
 MOST_ALERTS = 500
+_FORGET_TICKS = 10
 _MASTER_ROUNDS = 15  # master data is read anew every so many rounds of the tables
 _HAND_OVER_SECONDS = 30
 _STOP_SECONDS = 1
@@ -124,9 +126,10 @@ class Service:
             LOG.info("Kafka answers again" if connected else f"Kafka is away: {reason}")
 
     async def _tick(self) -> None:
-        while True:
+        for tick in itertools.count():
             await asyncio.sleep(FLEET_SECONDS)
-            self.state.advance(self.now_ms)
+            if tick % _FORGET_TICKS == 0:
+                self.state.advance(self.now_ms)
             if self.hub.clients:
                 self.hub.send("fleet", self.fleet_event())
 

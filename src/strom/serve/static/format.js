@@ -18,7 +18,7 @@ function number(value, digits) {
 /** [text, unit] of a size in a base unit; the digits keep three places of meaning. */
 function scaled(value, base) {
   const size = Math.abs(value);
-  if (size < 999.5) return [number(value, base === "W" || size >= 100 ? 0 : 1), base];
+  if (size < 999.5) return [number(value, base === "W" || size >= 100 || size === 0 ? 0 : 1), base];
   const [shown, unit] = size < 999_500 ? [value / 1e3, `k${base}`] : [value / 1e6, `M${base}`];
   const digits = Math.abs(shown) < 9.995 ? 2 : Math.abs(shown) < 99.95 ? 1 : 0;
   return [number(shown, digits), unit];

@@ -72,7 +72,7 @@ function showMeter() {
   element("live-empty").textContent = live ? t("unknown") : t("meterSilent", { time: when(meter.received) });
   const number = meter.reading.meter_number;
   element("number-line").textContent = [number, meter.area, meter.tariff].filter(Boolean).join(" · ");
-  parts.phases.show(meter.reading, meter.interval_s);
+  parts.phases.show(meter.reading, meter.interval_s, live ? null : meter.received);
   element("raw-text").textContent = JSON.stringify(meter.reading, null, 2);
 }
 

@@ -27,7 +27,8 @@ export class MeterList {
   controls() {
     const [search, sort] = [element("search"), element("sort")];
     search.placeholder = t("search");
-    search.setAttribute("aria-label", t("search"));
+    search.setAttribute("aria-label", t("searchLabel"));
+    search.title = t("searchLabel");
     sort.setAttribute("aria-label", t("sort"));
     ["byName", "mostDrawing", "mostFeeding", "longestSilent"].forEach((key, index) => { sort.options[index].textContent = t(key); });
     search.value = this.q;
@@ -120,6 +121,7 @@ export class MeterList {
     row.href = meterPath(meter.meter);
     row.dataset.direction = meter.direction ?? "unknown";
     row.classList.toggle("silent", !meter.live);
+    row.classList.toggle("alarmed", meter.open_alerts > 0);
     set(".name", meter.meter);
     set(".note", this.note(meter));
     set(".power", meter.net_w === null ? "–" : `${ARROWS[meter.direction]} ${power(Math.abs(meter.net_w))}`);

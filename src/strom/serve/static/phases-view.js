@@ -1,6 +1,6 @@
 // One meter's phases and counters: voltage on its scale with the allowed band, current beside it.
 
-import { kilowattHours, measure, plain, pushes } from "./format.js";
+import { kilowattHours, measure, plain, pushes, when } from "./format.js";
 import { t } from "./strings.js";
 
 const element = (id) => document.getElementById(id);
@@ -13,8 +13,8 @@ export class PhasesView {
   constructor(limits) {
     this.low = limits.voltage_low_v;
     this.high = limits.voltage_high_v;
-    const allowed = t("allowed", { low: plain(this.low, 0), high: plain(this.high, 0) });
-    element("phases-title").append(t("phases"), make("span", "", allowed));
+    this.note = make("span", "");
+    element("phases-title").append(t("phases"), this.note);
     this.rows = [1, 2, 3].map((phase) => this.row(phase));
     element("phase-rows").replaceChildren(...this.rows.map(({ box }) => box));
     element("phases").hidden = false;
@@ -37,7 +37,11 @@ export class PhasesView {
     return { box, volts, amperes, dot, phase };
   }
 
-  show(reading, interval) {
+  /** `silentSince` is given when these values are not of now. */
+  show(reading, interval, silentSince) {
+    const allowed = t("allowed", { low: plain(this.low, 0), high: plain(this.high, 0) });
+    this.note.textContent = silentSince ? t("lastValues", { time: when(silentSince) }) : allowed;
+    element("phases").classList.toggle("stale", Boolean(silentSince));
     for (const { box, volts, amperes, dot, phase } of this.rows) {
       const [v, a] = [reading[`voltage_l${phase}_v`], reading[`current_l${phase}_a`]];
       box.hidden = v === undefined && a === undefined;
