@@ -14,7 +14,6 @@ from strom.stack.state import EXTERNAL, RUNNING, STOPPED, PartState
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a dead part is started again, doubling in between
 STABLE_SECONDS = 60.0  # a part that ran this long starts over with the first pause
 PROBE_PAUSE = 0.05
-FIRST_ATTEMPTS = 3  # right after a crash the system may still hold what the former process had
 
 
 class Keeper:
@@ -47,11 +46,11 @@ class Keeper:
             await asyncio.to_thread(check_elsewhere, self.part)
             self.ready.set()
             return
-        for attempt in range(1, FIRST_ATTEMPTS + 1):
+        for attempt in range(1, self.part.first_attempts + 1):
             try:
                 await self._start()
             except DiedError:
-                if attempt == FIRST_ATTEMPTS:
+                if attempt == self.part.first_attempts:
                     raise
                 await asyncio.sleep(FIRST_PAUSE)
             else:

@@ -12,6 +12,7 @@ class OwnPart(Part):
     """Ready when it says so itself, since only it can tell that its first request has succeeded."""
 
     verb: ClassVar[tuple[str, ...]]
+    first_attempts: ClassVar[int] = 1
 
     @property
     def environment(self) -> Mapping[str, str]:
