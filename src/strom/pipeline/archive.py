@@ -18,6 +18,8 @@ class Archive:
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self._spark = spark
+        # The log of one table is small; by default Delta reads it in 50 tasks, which costs a second each time.
+        spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
         self.path = f"{root.rstrip('/')}/{TABLE}"
         self._made = False
 

@@ -83,9 +83,9 @@ def _milli(field: str, name: str) -> Column:
 def _valued(frame: DataFrame, direction: Direction) -> DataFrame:
     """A meter with any counter of this direction is read by counter, one without by power."""
     counter, power = F.col(f"{direction}_c"), F.col(f"{direction}_p")
-    return frame.withColumn(f"{direction}_counter", F.max(counter.isNotNull()).over(Window.partitionBy("meter"))).withColumn(
-        f"{direction}_v", F.when(F.col(f"{direction}_counter"), counter).otherwise(power)
-    )
+    return frame.withColumn(
+        f"{direction}_counter", F.max(counter.isNotNull()).over(Window.partitionBy("meter"))
+    ).withColumn(f"{direction}_v", F.when(F.col(f"{direction}_counter"), counter).otherwise(power))
 
 
 def _stepped(frame: DataFrame, direction: Direction, rules: Rules) -> DataFrame:

@@ -29,20 +29,19 @@ class Silences:
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
         limits = {meter: self._limit(meter, old.get(meter), new[meter]) for meter in cells}
-        broken = [
-            meter
-            for meter, own in cells.items()
-            if max(cell["received_step"] or 0 for cell in own) > limits[meter]
-        ]
+        steps = {meter: max(cell["received_step"] or 0 for cell in own) for meter, own in cells.items()}
+        broken = [meter for meter, step in steps.items() if step > limits[meter]]
         exact = arrivals_of(broken) if broken else {}
         scopes: list[Scope] = []
         alerts: list[Alert] = []
         for meter, own in cells.items():
-            last = old[meter].received if meter in old else None
+            last = old[meter].received if meter in old else 0
             arrived = exact.get(meter) or [min(cell["received_first"] for cell in own)]
-            found = self._gaps(meter, last, arrived, limits[meter])
-            if found or meter in self._open:
-                scopes.append(Scope(meter, SILENT, "", _first_end(last, arrived)))
+            times = sorted({time for time in arrived if time > last})
+            found = self._gaps(meter, [last, *times] if last else times, limits[meter])
+            returned = new[meter].received > last
+            if found or (returned and meter in self._open):
+                scopes.append(Scope(meter, SILENT, "", last + 1))
                 alerts += found
         return scopes, alerts
 
@@ -53,16 +52,9 @@ class Silences:
         interval = (old.interval_s if old else None) or new.interval_s or 0
         return quiet_limit_ms(interval, self._rules.silent_pushes, self._rules.silent_seconds)
 
-    def _gaps(self, meter: str, last: int | None, arrived: Sequence[int], limit: int) -> list[Alert]:
-        times = sorted({time for time in arrived if last is None or time > last})
-        known = times if last is None else [last, *times]
+    def _gaps(self, meter: str, arrived: Sequence[int], limit: int) -> list[Alert]:
         return [
             silence(meter, before, limit, after, self._timezone)
-            for before, after in pairwise(known)
+            for before, after in pairwise(arrived)
             if after - before > limit
         ]
-
-
-def _first_end(last: int | None, arrived: Sequence[int]) -> int:
-    """No silence that these messages can end was over before the first of them came."""
-    return min(arrived) if last is None else min(last + 1, *arrived) if len(arrived) > 1 else last + 1

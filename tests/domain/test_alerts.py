@@ -1,0 +1,90 @@
+"""Alerts: when they begin and end, what they say, and that the same event is always the same alert."""
+
+from strom.domain.alerts import (
+    WINDOW_MS,
+    Alert,
+    VoltageBounds,
+    VoltageMean,
+    counter_back,
+    quiet_limit_ms,
+    silence,
+    voltage_alerts,
+)
+
+ZONE = "Europe/Vienna"
+BOUNDS = VoltageBounds(low_mv=207_000, high_mv=253_000, severe_low_mv=195_500)
+NOON = 1_767_265_200_000  # 2026-01-01 12:00 in Vienna
+
+
+def means(*volts: float) -> list[VoltageMean]:
+    """Neighbouring windows from noon on with these means of three readings each."""
+    return [VoltageMean(NOON + i * WINDOW_MS, round(volt * 3000), 3) for i, volt in enumerate(volts)]
+
+
+def alerts_of(*volts: float, windows: int | None = None) -> list[Alert]:
+    current = NOON + (len(volts) if windows is None else windows) * WINDOW_MS
+    return voltage_alerts("m1", "l1", means(*volts), current, BOUNDS, ZONE)
+
+
+def test_a_meter_may_be_quiet_for_three_pushes_but_at_least_ninety_seconds() -> None:
+    assert quiet_limit_ms(5, 3, 90) == 90_000
+    assert quiet_limit_ms(900, 3, 90) == 2_700_000
+
+
+def test_silence_begins_when_the_limit_was_over_and_keeps_its_id_when_it_ends() -> None:
+    lasting = silence("Wohnung 12", NOON, 90_000, None, ZONE)
+    over = silence("Wohnung 12", NOON, 90_000, NOON + 600_000, ZONE)
+    assert lasting.started == NOON + 90_000
+    assert lasting.id == over.id
+    assert lasting.text.startswith("Wohnung 12 sends nothing since 01.01. 12:00")
+    assert over.text == "Wohnung 12 sent nothing from 01.01. 12:00 to 01.01. 12:10."
+    assert over.value == 600
+
+
+def test_alerts_about_other_things_have_other_ids() -> None:
+    ids = {
+        counter_back("m1", "import", NOON, 20_000, 10_000, ZONE).id,
+        counter_back("m1", "export", NOON, 20_000, 10_000, ZONE).id,
+        counter_back("m2", "import", NOON, 20_000, 10_000, ZONE).id,
+        counter_back("m1", "import", NOON + 1, 20_000, 10_000, ZONE).id,
+    }
+    assert len(ids) == 4
+
+
+def test_a_counter_that_fell_says_by_how_much() -> None:
+    alert = counter_back("m1", "import", NOON, 5_020_000, 10_000, ZONE)
+    assert (alert.value, alert.threshold, alert.ended) == (5020, 10, NOON)
+    assert "fell by 5.020 kWh" in alert.text
+
+
+def test_voltages_within_the_bounds_raise_nothing() -> None:
+    assert alerts_of(207, 230, 253) == []
+
+
+def test_neighbouring_bad_windows_are_one_alert_with_the_worst_mean() -> None:
+    (alert,) = alerts_of(230, 254, 258.5, 255, 230)
+    assert (alert.started, alert.ended) == (NOON + WINDOW_MS, NOON + 4 * WINDOW_MS)
+    assert (alert.value, alert.threshold, alert.severe) == (258.5, 253, True)
+
+
+def test_an_alert_stays_open_while_the_last_window_that_is_over_is_bad() -> None:
+    (alert,) = alerts_of(230, 200)
+    assert alert.ended is None
+    assert not alert.severe
+    assert "too low since 01.01. 12:10" in alert.text
+
+
+def test_a_window_in_progress_is_not_judged() -> None:
+    assert alerts_of(230, 200, windows=1) == []
+
+
+def test_a_hole_in_the_data_ends_an_alert() -> None:
+    assert [alert.ended for alert in alerts_of(200, windows=5)] == [NOON + WINDOW_MS]
+
+
+def test_low_after_high_is_another_alert() -> None:
+    assert [alert.threshold for alert in alerts_of(260, 190)] == [253, 207]
+
+
+def test_very_low_is_severe() -> None:
+    assert [alert.severe for alert in alerts_of(195.4, 230, 195.5)] == [True, False]

@@ -1,0 +1,292 @@
+"""Whatever the order, the cuts, the repeats and the crashes: tables and lake are the pure function of the readings."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from batches import START, Sent, batch, moment, numbered, reading
+from pyspark.sql import SparkSession
+
+from strom.domain.alerts import Alert, VoltageBounds, VoltageMean, counter_back, voltage_alerts, window_of
+from strom.domain.chain import Chain
+from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
+from strom.errors import StromError
+from strom.pipeline.store_job import StoreJob, rules_of
+from strom.settings import PipelineSettings, PostgresSettings, Settings
+from strom.store.alert_tables import Scope, load_alerts
+from strom.store.profile_tables import load_gaps, load_rows
+from strom.store.schema import ensure_schema
+from strom.store.writes import Writer
+
+pytestmark = pytest.mark.stack
+Rows = list[tuple[Any, ...]]
+ZONE = "Europe/Vienna"
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def own(stack: Settings, tmp_path: Path, unique: Callable[[str], str]) -> Iterator[Settings]:
+    """A database and a lake of the test's own, so that every row in them can be compared."""
+    name = unique("store").replace("-", "_")
+    with psycopg.connect(stack.postgres_url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}".encode())
+    url = stack.postgres_url.rsplit("/", 1)[0] + f"/{name}"
+    ensure_schema(url)
+    places = {
+        "postgres": PostgresSettings(url=url),
+        "pipeline": PipelineSettings(lake=str(tmp_path / "lake")),
+    }
+    yield stack.model_copy(update=places)
+    with psycopg.connect(stack.postgres_url, autocommit=True) as server:
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+def job(own: Settings, spark: SparkSession) -> Iterator[StoreJob]:
+    store = StoreJob(own, spark)
+    yield store
+    store.close()
+
+
+def fetch(settings: Settings, query: str) -> Rows:
+    with psycopg.connect(settings.postgres_url, options="-c timezone=UTC") as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def history(chance: random.Random, meter: str) -> list[Sent]:
+    """A meter with everything that can go wrong: outages, noise, jumps, resets, bad voltage, no counters."""
+    at = START + chance.randrange(20 * 60_000)
+    counters = {"import_wh": chance.uniform(0, 5000), "export_wh": chance.uniform(0, 50)}
+    powered = chance.random() < 0.3
+    found = []
+    for _ in range(70):
+        at += chance.choice(
+            [5_000, 60_000, 61_000, 300_000, 900_000 - at % 900_000, chance.choice([HOUR, 3 * HOUR])]
+        )
+        for name in counters:
+            growth = chance.choice([0, 0.7, 3.1, 20, -4, -9.9] + [-3000, 9000] * (chance.random() < 0.3))
+            counters[name] = round(max(0, counters[name] + growth), 3)
+        shown: dict[str, float] = {} if powered else dict(counters)
+        shown["import_w"] = round(chance.uniform(0, 9000), 3)
+        shown["voltage_l1_v"] = round(chance.choice([230, 230, 259, 190]) + chance.random(), 1)
+        found.append(reading(meter, at, **shown))
+    return found
+
+
+def disturbed(chance: random.Random, readings: list[Sent]) -> list[Sent]:
+    """Some come late, some twice."""
+    keyed = [(i + chance.choice([0] * 12 + [30, 90]), each) for i, each in enumerate(readings)]
+    keyed += [(i + chance.randrange(60), each) for i, each in enumerate(readings) if chance.random() < 0.05]
+    return [each for _, each in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def chain_of(settings: Settings, readings: list[Sent], direction: Direction) -> Chain:
+    def milli(each: Sent, field: str) -> int | None:
+        return round(each.numbers[field] * 1000) if field in each.numbers else None
+
+    samples = [
+        Sample(each.at, milli(each, f"{direction}_wh"), milli(each, f"{direction}_w")) for each in readings
+    ]
+    return evaluate(samples, rules_of(settings.rules))
+
+
+def expected_rows(settings: Settings, readings: list[Sent]) -> dict[tuple[str, int], Row]:
+    found = {}
+    for meter in {each.meter for each in readings}:
+        own = [each for each in readings if each.meter == meter]
+        for row in profile({direction: chain_of(settings, own, direction) for direction in Direction}):
+            found[meter, row.start] = row
+    return found
+
+
+def expected_gaps(
+    settings: Settings, readings: list[Sent]
+) -> dict[tuple[str, int, int], dict[Direction, int]]:
+    found: dict[tuple[str, int, int], dict[Direction, int]] = {}
+    for meter in {each.meter for each in readings}:
+        own = [each for each in readings if each.meter == meter]
+        for direction in Direction:
+            for gap in chain_of(settings, own, direction).gaps.values():
+                if gap is not None:
+                    found.setdefault((meter, gap.start, gap.end), {})[direction] = gap.mwh
+    return found
+
+
+def expected_alerts(settings: Settings, readings: list[Sent]) -> dict[str, Alert]:
+    found: list[Alert] = []
+    noise = rules_of(settings.rules).noise_mwh
+    for meter in {each.meter for each in readings}:
+        own = [each for each in readings if each.meter == meter]
+        for direction in Direction:
+            falls = chain_of(settings, own, direction).falls
+            found += [counter_back(meter, direction.value, fall.at, fall.mwh, noise, ZONE) for fall in falls]
+        moments = {each.at: round(each.numbers["voltage_l1_v"] * 1000) for each in own}
+        windows = {window_of(at) for at in moments}
+        sums = [[mv for at, mv in moments.items() if window_of(at) == start] for start in sorted(windows)]
+        means = [
+            VoltageMean(start, sum(mvs), len(mvs)) for start, mvs in zip(sorted(windows), sums, strict=True)
+        ]
+        bounds = VoltageBounds(207_000, 253_000, 195_500)
+        found += voltage_alerts(meter, "l1", means, window_of(max(moments)), bounds, ZONE)
+    return {alert.id: alert for alert in found}
+
+
+def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, readings: list[Sent]) -> None:
+    meters = sorted({each.meter for each in readings})
+    with Writer(settings.postgres_url).work() as work:
+        rows = {key: stored.row for key, stored in load_rows(work, [(meter, 0) for meter in meters]).items()}
+        gaps = load_gaps(work, [(meter, 0) for meter in meters])
+        kinds = [("voltage", "l1"), ("counter-back", "import"), ("counter-back", "export")]
+        alerts = load_alerts(work, [Scope(meter, kind, part, 0) for meter in meters for kind, part in kinds])
+    assert rows == expected_rows(settings, readings)
+    assert gaps == expected_gaps(settings, readings)
+    assert {alert.id: alert for alert in alerts} == expected_alerts(settings, readings)
+    newest = {meter: max(each.at for each in readings if each.meter == meter) for meter in meters}
+    latest = fetch(settings, "SELECT meter, at FROM readings_latest ORDER BY meter")
+    assert latest == [(meter, moment(at)) for meter, at in sorted(newest.items())]
+    lake = spark.read.format("delta").load(f"{settings.lake_root}/readings").select("origin").collect()
+    assert sorted(row.origin for row in lake) == sorted(each.origin for each in readings)
+
+
+class CrashError(Exception):
+    """Stands for a kill at this moment: nothing after it happens."""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
+    own: Settings, spark: SparkSession, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    merged = [
+        each for meter in ("m1", "m2", "m3", "m4") for each in disturbed(chance, history(chance, meter))
+    ]
+    chance.shuffle(order := [each.meter for each in merged])
+    queues = {meter: iter([each for each in merged if each.meter == meter]) for meter in set(order)}
+    sent = numbered([next(queues[meter]) for meter in order])
+    job = StoreJob(own, spark)
+    place, number = 0, 0
+    while place < len(sent):
+        size = chance.choice([1, 40, 80, 120])
+        # What `normalise` repeats after a restart: some of what came before comes once more.
+        part = sent[max(0, place - chance.choice([0, 0, 15])) : place + size]
+        if chance.random() < 0.3:
+            with monkeypatch.context() as patch:
+                patch.setattr("strom.pipeline.store_job.save_marks", _crash)
+                with pytest.raises(CrashError):
+                    job.process(batch(spark, part), number)
+            job = StoreJob(own, spark)
+        for _ in range(chance.choice([1, 1, 2])):
+            job.process(batch(spark, part), number)
+        place, number = place + size, number + 1
+    job.close()
+    assert_tables_are_the_function_of(own, spark, sent)
+
+
+def _crash(*_: object) -> None:
+    raise CrashError
+
+
+def test_an_empty_batch_changes_nothing(job: StoreJob, own: Settings, spark: SparkSession) -> None:
+    job.process(batch(spark, []), 0)
+    assert fetch(own, "SELECT * FROM meters") == []
+
+
+def test_a_late_reading_corrects_its_slot_and_raises_its_version(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    sparse = numbered(
+        [reading(at=START + minute * 60_000, import_wh=minute) for minute in (0, 10, 20, 30, 40)]
+    )
+    job.process(batch(spark, sparse), 0)
+    late = numbered([replace(reading(at=START + 15 * 60_000, import_wh=11), received=START + 41 * 60_000)], 5)
+    job.process(batch(spark, late), 1)
+    query = "SELECT import_wh, quality, samples, version FROM load_profile ORDER BY start"
+    assert [(float(wh), *rest) for wh, *rest in fetch(own, query)] == [
+        (11.0, "measured", 2, 2),
+        (19.0, "measured", 2, 2),
+    ]
+
+
+def test_a_raw_topic_made_anew_is_read_from_its_beginning(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    first = numbered([reading(at=START + second * 1000, import_wh=second) for second in range(5)])
+    job.process(batch(spark, first), 0)
+    anew = numbered([reading(at=START + 10_000 + second * 1000, import_wh=9) for second in range(3)])
+    job.process(batch(spark, anew), 1)
+    assert fetch(own, "SELECT at FROM readings_latest") == [(moment(START + 12_000),)]
+
+
+def test_the_first_counter_of_a_meter_replaces_what_was_calculated_from_power(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    powers = [reading(at=START + minute * 60_000, import_w=100) for minute in range(0, 40, 5)]
+    job.process(batch(spark, numbered(powers)), 0)
+    assert {quality for (quality,) in fetch(own, "SELECT quality FROM load_profile")} == {"calculated"}
+    counted = [
+        reading(at=START + minute * 60_000, import_wh=minute, import_w=100) for minute in range(45, 80, 5)
+    ]
+    job.process(batch(spark, numbered(counted, len(powers))), 1)
+    assert fetch(own, "SELECT start, import_wh FROM load_profile ORDER BY start") == [
+        (moment(START + 45 * 60_000), 15),
+        (moment(START + 60 * 60_000), 15),
+    ]
+
+
+def test_a_hostile_counter_and_power_do_not_stop_the_stream(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    huge = 999_999_999_999_999
+    sent = [
+        reading(at=START, import_wh=huge, export_w=huge),
+        reading(at=START + 12 * HOUR, import_wh=1, export_w=huge),
+    ]
+    job.process(batch(spark, numbered([*sent, reading(at=START + 13 * HOUR, import_wh=2, export_w=huge)])), 0)
+    job.process(batch(spark, numbered([reading(at=START + 14 * HOUR, import_wh=3, export_w=0)], 3)), 1)
+    assert fetch(own, "SELECT count(*) FROM load_profile WHERE export_wh > 0") == [(8,)]
+
+
+def test_silence_is_told_by_the_timer_and_ends_when_the_meter_returns(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
+    job.process(batch(spark, numbered(before)), 0)
+    last = before[-1].received
+    job.tick(last + 90_000, caught_up=True)
+    job.tick(last + 500_000, caught_up=False)
+    assert fetch(own, "SELECT * FROM alerts") == []
+    for _ in range(2):
+        job.tick(last + 90_001, caught_up=True)
+    assert fetch(own, "SELECT kind, started, ended FROM alerts") == [("silent", moment(last + 90_000), None)]
+    back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
+    job.process(batch(spark, numbered(back, len(before))), 1)
+    ended = [("silent", moment(last + 90_000), moment(back[0].received))]
+    assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
+
+
+def test_a_silence_inside_a_backlog_is_the_same_alert(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
+    back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
+    job.process(batch(spark, numbered([*before, *back])), 0)
+    ended = [("silent", moment(before[-1].received + 90_000), moment(back[0].received))]
+    assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
+
+
+def test_history_filled_in_at_once_is_not_silence(job: StoreJob, own: Settings, spark: SparkSession) -> None:
+    day = [
+        replace(reading(at=START + hour * HOUR, import_wh=hour), received=START + 25 * HOUR)
+        for hour in range(24)
+    ]
+    job.process(batch(spark, numbered(day)), 0)
+    assert fetch(own, "SELECT * FROM alerts") == []
+
+
+def test_a_stage_that_does_not_exist_is_refused_by_name(own: Settings, spark: SparkSession) -> None:
+    with pytest.raises(StromError, match="profil is not a stage"):
+        StoreJob(own, spark, stages=("profil",))
