@@ -17,7 +17,7 @@ class Archive:
     """The lake's `readings`; appending the same batch of the same writer twice adds it once."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        self._spark = spark
+        self.spark = spark
         # The log of one table is small; by default Delta reads it in 50 tasks, which costs a second each time.
         spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
         self.path = f"{root.rstrip('/')}/{TABLE}"
@@ -35,10 +35,10 @@ class Archive:
     def read_since(self, since: dict[str, int | None]) -> DataFrame:
         """Readings of these meters after the given times (epoch ms; None: all of them)."""
         rows = [(meter, -1 if time is None else time) for meter, time in since.items()]
-        wanted = F.broadcast(self._spark.createDataFrame(rows, "wanted string, since bigint"))
+        wanted = F.broadcast(self.spark.createDataFrame(rows, "wanted string, since bigint"))
         first = min(time for _, time in rows)
         return (
-            self._spark.read.format("delta")
+            self.spark.read.format("delta")
             .load(self.path)
             .where(F.col("date") >= F.to_date(F.timestamp_millis(F.lit(max(first, 0)))))
             .join(wanted, (F.col("meter") == F.col("wanted")) & (F.unix_millis("at") > F.col("since")))
@@ -50,7 +50,7 @@ class Archive:
         if self._made:
             return
         columns = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))
-        self._spark.sql(
+        self.spark.sql(
             f"CREATE TABLE IF NOT EXISTS delta.`{self.path}` ({columns}) USING delta PARTITIONED BY (date) "
             "TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true')"
         )

@@ -4,7 +4,7 @@ A reading's origin names its raw record. Records of one raw partition reach one 
 order, so one high-water mark per pair tells a repeat from a new reading, however long ago the first one was.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.store.mark_tables import Mark
@@ -13,11 +13,11 @@ from strom.streams.topics import READINGS
 _MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset bigint, mark_received bigint"
 
 
-def fresh_readings(spark: SparkSession, batch: DataFrame, marks: list[Mark]) -> DataFrame:
+def fresh_readings(batch: DataFrame, marks: list[Mark]) -> DataFrame:
     """The batch, one row per origin, without what the marks cover; all rows of a meter in one partition."""
     return (
         batch.transform(_with_origin)
-        .transform(lambda frame: _without_marked(spark, frame, marks))
+        .transform(lambda frame: _without_marked(frame, marks))
         .repartition("meter")
         .dropDuplicates(["meter", "origin"])
     )
@@ -45,12 +45,12 @@ def _with_origin(batch: DataFrame) -> DataFrame:
     )
 
 
-def _without_marked(spark: SparkSession, frame: DataFrame, marks: list[Mark]) -> DataFrame:
+def _without_marked(frame: DataFrame, marks: list[Mark]) -> DataFrame:
     """A lower offset that arrived later than everything before belongs to a topic that was made anew: it is new."""
     if not marks:
         return frame
     rows = [(m.topic, m.raw_partition, m.partition, m.raw_offset, m.received) for m in marks]
-    known = F.broadcast(spark.createDataFrame(rows, _MARK_SCHEMA))
+    known = F.broadcast(frame.sparkSession.createDataFrame(rows, _MARK_SCHEMA))
     same = (
         (F.col("raw_topic") == F.col("mark_topic"))
         & (F.col("raw_partition") == F.col("mark_raw"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.domain.acceptance import Point
@@ -19,14 +19,14 @@ _NEVER = 2**62
 
 
 def update_series(
-    work: Work, spark: SparkSession, moments: DataFrame, cells: Sequence[Cell], archive: Archive, rules: Rules
+    work: Work, moments: DataFrame, cells: Sequence[Cell], archive: Archive, rules: Rules
 ) -> list[Update]:
     """Bring every touched series forward and store where it stands."""
     tails = load_tails(work, {cell["meter"] for cell in cells})
-    outcome = bring_forward(cells, tails, lambda *which: _points(spark, moments, *which), rules)
+    outcome = bring_forward(cells, tails, lambda *which: _points(moments, *which), rules)
     updates = outcome.updates
     if outcome.late:
-        updates = updates + _again_from_anchors(work, spark, archive, outcome.late, tails, rules)
+        updates = updates + _again_from_anchors(work, archive, outcome.late, tails, rules)
     if updates:
         save_series(work, [update.change for update in updates])
     return updates
@@ -34,7 +34,6 @@ def update_series(
 
 def _again_from_anchors(
     work: Work,
-    spark: SparkSession,
     archive: Archive,
     late: Mapping[Key, int],
     tails: Mapping[Key, Tail],
@@ -43,13 +42,13 @@ def _again_from_anchors(
     """Late series are read again from the lake, from before the late reading to their end: the same code as live."""
     anchors = load_anchors(work, late.items())
     since = {key: anchors[key].last_t if key in anchors else None for key in late}
-    moments = _lake_moments(spark, archive, since).persist()
+    moments = _lake_moments(archive, since).persist()
     try:
         cells = native.cells(moments, rules).collect()
         restarted = {key: _tail_at(anchor, tails[key]) for key, anchor in anchors.items()}
         replaced = {key: anchors[key].slot if key in anchors else BEFORE_ALL for key in late}
         return bring_forward(
-            cells, restarted, lambda *which: _points(spark, moments, *which), rules, replaced
+            cells, restarted, lambda *which: _points(moments, *which), rules, replaced
         ).updates
     finally:
         moments.unpersist()
@@ -60,13 +59,13 @@ def _tail_at(anchor: Segment, tail: Tail) -> Tail:
     return Tail(tail.measure, anchor.last_t, (), replace(anchor, trail=(), fall_t=None))
 
 
-def _lake_moments(spark: SparkSession, archive: Archive, since: Mapping[Key, int | None]) -> DataFrame:
+def _lake_moments(archive: Archive, since: Mapping[Key, int | None]) -> DataFrame:
     """Values at or before a series' anchor are blanked, for the two directions of a meter may differ in it."""
     meters = {meter for meter, _ in since}
     starts = {meter: tuple(_start(since, (meter, direction)) for direction in Direction) for meter in meters}
     earliest = {meter: min(pair) for meter, pair in starts.items()}
     bounds = F.broadcast(
-        spark.createDataFrame(
+        archive.spark.createDataFrame(
             [(meter, *pair) for meter, pair in starts.items()],
             "meter string, import_since bigint, export_since bigint",
         )
@@ -91,10 +90,8 @@ def _with_text(readings: DataFrame) -> DataFrame:
     return readings.withColumn("value", F.lit(None).cast("string"))
 
 
-def _points(
-    spark: SparkSession, moments: DataFrame, direction: Direction, meters: Sequence[str]
-) -> Mapping[str, Sequence[Point]]:
-    wanted = F.broadcast(spark.createDataFrame([(meter,) for meter in meters], "meter string"))
+def _points(moments: DataFrame, direction: Direction, meters: Sequence[str]) -> Mapping[str, Sequence[Point]]:
+    wanted = F.broadcast(moments.sparkSession.createDataFrame([(meter,) for meter in meters], "meter string"))
     found: dict[str, list[Point]] = {meter: [] for meter in meters}
     for row in native.series(moments, direction).join(wanted, "meter", "left_semi").sort("t").collect():
         found[row["meter"]].append((row["t"], row["v"]))

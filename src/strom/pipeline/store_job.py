@@ -54,7 +54,7 @@ class StoreJob:
         self._rules = rules_of(settings.rules)
         self._job = "+".join(self.stages)
         self._archive = Archive(spark, settings.lake_root)
-        self._voltages = Voltages(settings, spark, self._archive)
+        self._voltages = Voltages(settings, self._archive)
         self._outbox, self._timer_outbox = Outbox(settings), Outbox(settings)
         self._writer = Writer(settings.postgres_url)
         self._timer_writer = Writer(settings.postgres_url)
@@ -63,7 +63,7 @@ class StoreJob:
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """Take in one micro-batch; repeating it changes nothing."""
         with self._writer.work() as work:
-            fresh = fresh_readings(self._spark, batch, load_marks(work, self._job)).persist()
+            fresh = fresh_readings(batch, load_marks(work, self._job)).persist()
             try:
                 marks, count = reached_marks(fresh)
                 if "archive" in self.stages:
@@ -99,7 +99,7 @@ class StoreJob:
         if "latest" in self.stages:
             latest.write_latest(work, self._outbox, own, new)
         if "profile" in self.stages:
-            updates = update_series(work, self._spark, moments, rows, self._archive, self._rules)
+            updates = update_series(work, moments, rows, self._archive, self._rules)
             profile_rows.write_rows(
                 work, self._outbox, updates, {meter: new[meter].interval_s for meter in new}
             )
@@ -112,7 +112,7 @@ class StoreJob:
     ) -> None:
         silences = Silences(self._settings, load_open(work, SILENT))
         found = [
-            silences.ended(own, states[0], states[1], lambda meters: _arrivals(self._spark, fresh, meters)),
+            silences.ended(own, states[0], states[1], lambda meters: _arrivals(fresh, meters)),
             self._voltages.judged(work, own, *states),
             watch.counter_falls(updates, self._settings),
         ]
@@ -132,9 +132,9 @@ def _with_needed(stages: Sequence[str]) -> tuple[str, ...]:
     return tuple(stage for stage in STAGES if stage in wanted)
 
 
-def _arrivals(spark: SparkSession, fresh: DataFrame, meters: Sequence[str]) -> dict[str, list[int]]:
+def _arrivals(fresh: DataFrame, meters: Sequence[str]) -> dict[str, list[int]]:
     """When each message of these meters arrived."""
-    wanted = F.broadcast(spark.createDataFrame([(meter,) for meter in meters], "meter string"))
+    wanted = F.broadcast(fresh.sparkSession.createDataFrame([(meter,) for meter in meters], "meter string"))
     found: dict[str, list[int]] = {meter: [] for meter in meters}
     rows = (
         fresh.join(wanted, "meter", "left_semi")

@@ -7,7 +7,6 @@ open alerts that vanish. A mean is a function of the set of readings; late ones 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from strom.domain.alerts import (
@@ -32,12 +31,11 @@ Key = tuple[str, int]  # meter and window
 
 
 class Voltages:
-    def __init__(self, settings: Settings, spark: SparkSession, archive: Archive) -> None:
+    def __init__(self, settings: Settings, archive: Archive) -> None:
         rules = settings.rules
         limits = (rules.voltage_low_v, rules.voltage_high_v, rules.voltage_severe_low_v)
         self._bounds = VoltageBounds(*(round(limit * 1000) for limit in limits))
         self._timezone = settings.page.timezone
-        self._spark = spark
         self._archive = archive
 
     def judged(
@@ -102,7 +100,7 @@ class Voltages:
         since: dict[str, int | None] = {}
         for meter, start in late:
             since[meter] = min(start - 1, since.get(meter) or start - 1)
-        wanted = F.broadcast(self._spark.createDataFrame(sorted(late), "meter string, window bigint"))
+        wanted = F.broadcast(self._archive.spark.createDataFrame(sorted(late), "meter string, window bigint"))
         readings = self._archive.read_since(since).withColumn("value", F.lit(None).cast("string"))
         found = (
             native.moments(readings)
