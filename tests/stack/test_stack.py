@@ -97,6 +97,15 @@ def test_detached_stack_is_there_when_up_returns_and_gone_when_down_returns(tmp_
     assert "No stack is running" in _strom(settings, "down").stdout
 
 
+def test_a_pid_file_of_postgres_that_now_names_another_program_is_no_obstacle(own_settings: Settings) -> None:
+    with Stack(own_settings, ["postgres"]):
+        pass
+    marker = own_settings.home / "postgres" / "postmaster.pid"
+    marker.write_text(f"{os.getpid()}\n{marker.parent}\n1\n", encoding="ascii")
+    with Stack(own_settings, ["postgres"]) as stack:
+        assert stack.state("postgres").state == "running"
+
+
 def test_a_port_in_use_is_told_by_number_and_setting(own_settings: Settings) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", own_settings.mqtt.port))

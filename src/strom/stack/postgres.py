@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from strom.errors import StromError
 from strom.stack.owner import as_user, give
 from strom.stack.part import NotReadyError, Part
+from strom.stack.processes import program_of
 from strom.stack.programs import find_postgres, postgres_version
 
 HOST = "127.0.0.1"
@@ -61,6 +62,7 @@ class Postgres(Part):
         super().prepare()
         if self._data_version() is None:
             self._create_cluster()
+        self._drop_stale_pid()
 
     def command(self) -> list[str]:
         options = OPTIONS | {"port": str(self.settings.postgres.port)}
@@ -87,6 +89,12 @@ class Postgres(Part):
     def _data_version(self) -> str | None:
         marker = self.data / "PG_VERSION"
         return marker.read_text(encoding="ascii").strip() if marker.exists() else None
+
+    def _drop_stale_pid(self) -> None:
+        """After a crash of the machine the pid in it may be another program's, and Postgres would refuse to start."""
+        marker = self.data / "postmaster.pid"
+        if marker.exists() and program_of(int(marker.read_text(encoding="ascii").split()[0])) != "postgres":
+            marker.unlink()
 
     def _create_cluster(self) -> None:
         """In a folder beside, renamed when complete: an interruption leaves nothing half-made behind."""

@@ -15,6 +15,14 @@ def birth(pid: int) -> str | None:
     return None if state in "ZX" else rest[18]
 
 
+def program_of(pid: int) -> str | None:
+    """The name of the program that the process runs."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
 def is_alive(pid: int | None) -> bool:
     return pid is not None and birth(pid) is not None
 
