@@ -6,6 +6,7 @@ default and its meaning here and nowhere else; `docs/settings.md` is checked aga
 
 import difflib
 import os
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -23,47 +24,81 @@ class Section(BaseModel):
 
 
 class KafkaSettings(Section):
-    bootstrap: str | None = Field(None, description="Addresses of an existing Kafka, host:port,…; empty starts the embedded one.")
+    bootstrap: str | None = Field(
+        None, description="Addresses of an existing Kafka, host:port,…; empty starts the embedded one."
+    )
     port: int = Field(9092, description="Port of the embedded broker, on loopback.")
     controller_port: int = Field(9093, description="Port of the embedded broker's controller, on loopback.")
     heap: str = Field("512m", description="Java heap of the embedded broker.")
     partitions: int = Field(4, ge=1, description="Partitions of the topics that Strom creates.")
-    replication: int = Field(1, ge=1, description="Copies of each partition of the topics that Strom creates.")
-    retention_hours: int = Field(168, ge=1, description="How long the raw, readings, alerts and dead-letter topics keep records.")
+    replication: int = Field(
+        1, ge=1, description="Copies of each partition of the topics that Strom creates."
+    )
+    retention_hours: int = Field(
+        168, ge=1, description="How long the raw, readings, alerts and dead-letter topics keep records."
+    )
 
 
 class MqttSettings(Section):
-    address: str | None = Field(None, description="host:port of an existing MQTT 5 broker; empty starts the embedded Mosquitto.")
+    address: str | None = Field(
+        None, description="host:port of an existing MQTT 5 broker; empty starts the embedded Mosquitto."
+    )
     port: int = Field(1883, description="Port of the embedded Mosquitto.")
-    bind: str = Field("127.0.0.1", description="Address the embedded Mosquitto listens on; 0.0.0.0 lets adapters in the house reach it.")
-    topic: str = Field("sma", description="MQTT topic of the adapters; topics one level below it are read too.")
+    bind: str = Field(
+        "127.0.0.1",
+        description="Address the embedded Mosquitto listens on; 0.0.0.0 lets adapters in the house reach it.",
+    )
+    topic: str = Field(
+        "sma", description="MQTT topic of the adapters; topics one level below it are read too."
+    )
     username: str | None = Field(None, description="User name at the MQTT broker.")
     password: str | None = Field(None, description="Password at the MQTT broker.")
     tls: bool = Field(False, description="Speak TLS to the MQTT broker.")
-    ca_file: Path | None = Field(None, description="Certificate authority that signed the MQTT broker's certificate.")
+    ca_file: Path | None = Field(
+        None, description="Certificate authority that signed the MQTT broker's certificate."
+    )
 
 
 class BridgeSettings(Section):
-    client_id: str = Field("strom-bridge", description="The bridge's MQTT client id: fixed, so that a restart gets what was queued.")
-    share: str | None = Field(None, description="Name of a shared subscription; bridges with the same name share the load.")
-    inflight: int = Field(2000, ge=1, le=65535, description="Messages held at most until Kafka has confirmed them.")
+    client_id: str = Field(
+        "strom-bridge",
+        description="The bridge's MQTT client id: fixed, so that a restart gets what was queued.",
+    )
+    share: str | None = Field(
+        None, description="Name of a shared subscription; bridges with the same name share the load."
+    )
+    inflight: int = Field(
+        2000, ge=1, le=65535, description="Messages held at most until Kafka has confirmed them."
+    )
 
 
 class PostgresSettings(Section):
-    url: str | None = Field(None, description="Connection URL of an existing Postgres; empty starts the embedded one.")
+    url: str | None = Field(
+        None, description="Connection URL of an existing Postgres; empty starts the embedded one."
+    )
     port: int = Field(15432, description="Port of the embedded Postgres, on loopback.")
 
 
 class SparkSettings(Section):
-    master: str = Field("local[8]", description="Spark master; local[N] needs more threads than the raw topic has partitions.")
+    master: str = Field(
+        "local[8]", description="Spark master; local[N] needs more threads than the raw topic has partitions."
+    )
     driver_memory: str = Field("2g", description="Java heap of the Spark driver.")
 
 
 class PipelineSettings(Section):
-    lake: str | None = Field(None, description="Root of the Delta lake, a path or URL; empty is `lake` in the home folder.")
-    checkpoints: str | None = Field(None, description="Root of the checkpoints, a path or URL; empty is `checkpoints` in the home folder.")
-    realtime_batch: str = Field("1 minute", description="How long a batch of the real-time query lasts: what a restart may repeat.")
-    trigger_seconds: float = Field(1.0, gt=0, description="Pause between micro-batches of the queries on `readings`.")
+    lake: str | None = Field(
+        None, description="Root of the Delta lake, a path or URL; empty is `lake` in the home folder."
+    )
+    checkpoints: str | None = Field(
+        None, description="Root of the checkpoints, a path or URL; empty is `checkpoints` in the home folder."
+    )
+    realtime_batch: str = Field(
+        "1 minute", description="How long a batch of the real-time query lasts: what a restart may repeat."
+    )
+    trigger_seconds: float = Field(
+        1.0, gt=0, description="Pause between micro-batches of the queries on `readings`."
+    )
     max_batch: int = Field(200_000, ge=1, description="Readings taken into one micro-batch at most.")
 
 
@@ -76,17 +111,27 @@ class PageSettings(Section):
 class RuleSettings(Section):
     limit_w: int = Field(43_470, gt=0, description="What a connection can carry (3 × 63 A × 230 V).")
     noise_wh: float = Field(10, ge=0, description="A counter falling by at most this is noise, not a reset.")
-    exact_seconds: int = Field(60, ge=1, description="Neighbouring readings at most this far apart make a slot border exact.")
-    linear_seconds: int = Field(7200, ge=1, description="Neighbouring readings less than this far apart are joined by a line.")
-    silent_pushes: int = Field(3, ge=1, description="Push intervals without a message after which a meter is silent.")
-    silent_seconds: int = Field(90, ge=1, description="The least time without a message after which a meter is silent.")
+    exact_seconds: int = Field(
+        60, ge=1, description="Neighbouring readings at most this far apart make a slot border exact."
+    )
+    linear_seconds: int = Field(
+        7200, ge=1, description="Neighbouring readings less than this far apart are joined by a line."
+    )
+    silent_pushes: int = Field(
+        3, ge=1, description="Push intervals without a message after which a meter is silent."
+    )
+    silent_seconds: int = Field(
+        90, ge=1, description="The least time without a message after which a meter is silent."
+    )
     voltage_low_v: float = Field(207, description="Ten-minute means below this raise a voltage alert.")
     voltage_high_v: float = Field(253, description="Ten-minute means above this raise a voltage alert.")
     voltage_severe_low_v: float = Field(195.5, description="Ten-minute means below this are severe.")
 
 
 class Settings(Section):
-    home: Path = Field(Path(".strom"), description="Folder of data, logs and pid files; deleting it deletes everything.")
+    home: Path = Field(
+        Path(".strom"), description="Folder of data, logs and pid files; deleting it deletes everything."
+    )
     kafka: KafkaSettings = KafkaSettings()
     mqtt: MqttSettings = MqttSettings()
     bridge: BridgeSettings = BridgeSettings()
@@ -125,7 +170,9 @@ class Settings(Section):
         names: dict[str, str] = {}
         for key, value in changed.items():
             if isinstance(value, dict):
-                names |= {f"{ENV_PREFIX}{key}_{name}".upper(): _env_text(item) for name, item in value.items()}
+                names |= {
+                    f"{ENV_PREFIX}{key}_{name}".upper(): _env_text(item) for name, item in value.items()
+                }
             else:
                 names[f"{ENV_PREFIX}{key}".upper()] = _env_text(value)
         return names
@@ -143,7 +190,10 @@ def java_home() -> Path | None:
 
 
 def load_settings(
-    flags: dict[str, Any] | None = None, *, environment: dict[str, str] | None = None, folder: Path | None = None
+    flags: dict[str, Any] | None = None,
+    *,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
 ) -> Settings:
     """Read file, environment and flags (`{"kafka.bootstrap": …}`, None is 'not given'); refuse what is wrong by its name."""
     environ = dict(os.environ) if environment is None else environment
@@ -164,12 +214,21 @@ def load_settings(
     return settings
 
 
+def has_display() -> bool:
+    """Whether a browser could show a page here."""
+    return sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+
+
 def setting_names() -> dict[str, str]:
     """Every setting as `section.name` with what it is for."""
     names: dict[str, str] = {}
     for key, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
-            names |= {f"{key}.{name}": sub.description or "" for name, sub in field.annotation.model_fields.items()}
+            names |= {
+                f"{key}.{name}": sub.description or "" for name, sub in field.annotation.model_fields.items()
+            }
         else:
             names[key] = field.description or ""
     return names
@@ -207,7 +266,9 @@ def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
     if section:
         branch = tree.setdefault(section, {})
         if not isinstance(branch, dict):
-            raise StromError(f"{section} is a section of settings; write [{section}] with its settings below.")
+            raise StromError(
+                f"{section} is a section of settings; write [{section}] with its settings below."
+            )
         branch[name] = value
     else:
         tree[name] = value
@@ -234,7 +295,9 @@ def _check_address(settings: Settings) -> None:
     if address is not None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal():
-            raise StromError(f"mqtt.address is {address!r}: write it as host:port, for example 192.168.1.10:1883.")
+            raise StromError(
+                f"mqtt.address is {address!r}: write it as host:port, for example 192.168.1.10:1883."
+            )
 
 
 def _env_text(value: Any) -> str:

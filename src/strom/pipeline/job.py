@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
 from strom.pipeline.normalise import normalise
@@ -105,7 +106,10 @@ class Pipeline:
         )
         if available_now:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(realTime=self._settings.pipeline.realtime_batch).start()
+        realtime: DataStreamWriter = writer.trigger(  # type: ignore[call-overload]  # pyspark's own stub lags behind
+            realTime=self._settings.pipeline.realtime_batch
+        )
+        return realtime.start()
 
     def _start_store(
         self, spark: SparkSession, job: StoreJob, *, available_now: bool = False

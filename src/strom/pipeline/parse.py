@@ -11,7 +11,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import MapType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from strom.domain import reading as rules
 from strom.domain import values
@@ -35,7 +35,6 @@ _STRICT = {
     "allowUnquotedFieldNames": "false",
 }
 _ENTRY = StructType([StructField("value", StringType()), StructField("time", StringType())])
-_TEXTS = MapType(StringType(), StringType())
 _FIELD_REGISTERS = (*MEASURED, *METER_NUMBERS)
 _FIELD_SPELLINGS = tuple(spelling for register in _FIELD_REGISTERS for spelling in register.spellings)
 _SCHEMA = StructType(
@@ -78,23 +77,28 @@ def _arrival(raw: DataFrame) -> DataFrame:
 
 
 def _registers(arrived: DataFrame) -> DataFrame:
-    """One parse; for each register the value under the first spelling that is there, and the times of all of them.
-
-    The parsed struct is wide and must not become a column: everything is taken out of it in the same projection.
-    """
-    field = F.from_json("text", _SCHEMA, {**_STRICT, "columnNameOfCorruptRecord": _CORRUPT}).getField
+    """One parse; for each register the value under the first spelling that is there, and the times of all of them."""
+    options = {**_STRICT, "columnNameOfCorruptRecord": _CORRUPT}
+    field = F.col("parsed").getField
     entries = {
         _value_name(register): F.coalesce(*map(field, register.spellings)) for register in _FIELD_REGISTERS
     }
     entries |= {_other_name(index): field(spelling) for index, spelling in enumerate(FREQUENT_OTHERS)}
-    return arrived.select(
-        "*",
-        *(entry.getField("value").alias(name) for name, entry in entries.items()),
-        F.array_distinct(F.array(*(entry.getField("time") for entry in entries.values()))).alias("times"),
-        reduce(Column.__add__, (entry.isNotNull().cast("int") for entry in entries.values())).alias("found"),
-        field("name").alias("name"),
-        field(_CORRUPT).isNotNull().alias("corrupt"),
-    ).withColumn("odd", ~_is_ordinary())
+    return (
+        arrived.withColumn("parsed", F.from_json("text", _SCHEMA, options))
+        .select(
+            *(column for column in arrived.columns if column != "header"),
+            F.col("header").getItem(topics.HEADER_PUBLISHED).alias("published"),
+            *(entry.getField("value").alias(name) for name, entry in entries.items()),
+            F.array_distinct(F.array(*(entry.getField("time") for entry in entries.values()))).alias("times"),
+            reduce(Column.__add__, (entry.isNotNull().cast("int") for entry in entries.values())).alias(
+                "found"
+            ),
+            field("name").alias("name"),
+            field(_CORRUPT).isNotNull().alias("corrupt"),
+        )
+        .withColumn("odd", ~F.coalesce(_is_ordinary(), F.lit(False)))
+    )
 
 
 def _is_ordinary() -> Column:
@@ -131,7 +135,9 @@ def _second_look(parsed: DataFrame) -> DataFrame:
         .withColumn("not_json", F.col("odd") & ~F.coalesce(is_json, F.lit(False)))
         .withColumn("not_object", F.col("odd") & ~F.col("not_json") & ~is_object)
         .withColumn("look", F.col("odd") & ~F.col("not_json") & ~F.col("not_object"))
-        .withColumn("texts", F.when(F.col("look"), _last_wins(F.from_json("text", _TEXTS, _STRICT))))
+        .withColumn(
+            "texts", F.when(F.col("look"), _last_wins(F.from_json("text", "map<string,string>", _STRICT)))
+        )
         .withColumn("unknown", F.col("look") & ~F.coalesce(known, F.lit(False)))
         .withColumn("unreadable", F.col("look") & F.coalesce(unreadable, F.lit(False)))
         .withColumn(
@@ -198,7 +204,7 @@ def _outcome(rows: DataFrame) -> DataFrame:
         "meter",
         _reading_json().alias("reading"),
         origin.alias("origin"),
-        F.col("header").getItem(topics.HEADER_PUBLISHED).alias("published"),
+        "published",
         "headers",
         "key",
         "value",

@@ -3,7 +3,7 @@
 import json
 
 from confluent_kafka import Consumer, TopicPartition
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.settings import Settings
 from strom.streams import topics

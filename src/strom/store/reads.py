@@ -148,3 +148,20 @@ def _fetch(connection: psycopg.Connection[Row], query: str, values: Row) -> list
 def _as_strom_error(error: psycopg.Error) -> StromError:
     reason = " ".join(str(error).split())[:200]
     return StromError(f"Postgres did not answer the question ({reason}); `strom status` tells how it is.")
+
+
+def table_counts(url: str) -> dict[str, int]:
+    """How many rows the tables for people hold."""
+    with connect(url) as connection:
+        query = "SELECT (SELECT count(*) FROM load_profile), (SELECT count(*) FROM alerts)"
+        row = connection.execute(query).fetchone()
+    return {"load_profile": int(row[0]), "alerts": int(row[1])} if row else {}
+
+
+def taken_in(url: str) -> dict[int, int]:
+    """Per raw partition the highest offset whose reading is in the tables."""
+    with connect(url) as connection:
+        rows = connection.execute(
+            "SELECT raw_partition, max(raw_offset) FROM pipeline_marks GROUP BY 1"
+        ).fetchall()
+    return {int(partition): int(offset) for partition, offset in rows}
