@@ -96,7 +96,8 @@ def test_an_alert_is_told_when_it_opens_and_when_it_ends(page: Page, feeder: Fee
         opened = first(stream, "alert", lambda data: data["id"] == identity)
         assert opened["ended"] is None
         feeder.alert(identity, name, "silent", ended=opened["started"])
-        feeder.alert(unique("alert"), name, "silent")
+        ended = first(stream, "alert", lambda data: data["id"] == identity)
+        assert ended["ended"] == opened["started"]
 
 
 @pytest.mark.stack

@@ -30,6 +30,7 @@ def serve(
 
     Example: strom serve --port 8081 --kafka kafka1:9092
     """
+    from strom.cli.running import log_to_stderr
     from strom.serve.run import serve as run
     from strom.settings import load_settings
     from strom.stack.ready import announce
@@ -51,4 +52,5 @@ def serve(
             f"The page is at http://{shown}:{settings.page.port}, the API's description at /docs.", flush=True
         )
 
+    log_to_stderr()
     run(settings, ready)

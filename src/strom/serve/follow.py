@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from strom.domain.reading import Reading
 from strom.serve.curve import WINDOW_MS
 from strom.settings import Settings
-from strom.streams.client import common_config
+from strom.streams.client import common_config, error_of
 from strom.streams.topics import HEADER_PUBLISHED, READINGS
 
 LOG = logging.getLogger("strom.page")
@@ -53,7 +53,7 @@ class Follower(threading.Thread):
                 try:
                     self._step(consumer)
                 except KafkaException as error:
-                    self._line(False, str(error.args[0]))
+                    self._line(False, error_of(error).str())
                     self._stopping.wait(_RETRY_SECONDS)
         finally:
             consumer.close()

@@ -123,7 +123,7 @@ class Service:
 
     def _tell_kafka(self, connected: bool, reason: str) -> None:
         if self.kafka.tell(connected, reason):
-            LOG.info("Kafka answers again" if connected else f"Kafka is away: {reason}")
+            LOG.info("Kafka answers" if connected else f"Kafka is away: {reason}")
 
     async def _tick(self) -> None:
         for tick in itertools.count():
