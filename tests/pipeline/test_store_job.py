@@ -137,7 +137,7 @@ def expected_alerts(settings: Settings, readings: list[Sent]) -> dict[str, Alert
 
 def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, readings: list[Sent]) -> None:
     meters = sorted({each.meter for each in readings})
-    with Writer(settings.postgres_url).work() as work:
+    with Writer(settings.postgres_url) as writer, writer.work() as work:
         rows = {key: stored.row for key, stored in load_rows(work, [(meter, 0) for meter in meters]).items()}
         gaps = load_gaps(work, [(meter, 0) for meter in meters])
         kinds = [("voltage", "l1"), ("counter-back", "import"), ("counter-back", "export")]

@@ -5,7 +5,7 @@ It knows SQL and nothing of what the rows mean; the modules `…_tables` beside 
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg import sql
@@ -48,6 +48,12 @@ class Writer:
     def __init__(self, url: str) -> None:
         self._url = url
         self._connection: psycopg.Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @contextmanager
     def work(self) -> Iterator[Work]:
