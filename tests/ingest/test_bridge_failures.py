@@ -175,5 +175,6 @@ def raw_topic_taking(settings: Settings, size: int) -> Iterator[None]:
 def _limit(settings: Settings, size: int) -> None:
     entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, RAW, incremental_configs=[entry])
-    for future in admin_client(settings).incremental_alter_configs([resource]).values():
+    client = admin_client(settings)
+    for future in client.incremental_alter_configs([resource]).values():
         future.result()

@@ -42,7 +42,7 @@ class Connection:
         self._server_max_packet = 0
         self._last_id = 0
         self._last_sent = now
-        self._waiting_since: float | None = now  # for the CONNACK, later for a PINGRESP
+        self.waiting_since: float | None = now  # for the CONNACK, later for a PINGRESP
         self._out = bytearray(connect_packet(endpoint, session))
         self._in = bytearray(read_bytes)
         self._filled = 0
@@ -133,13 +133,13 @@ class Connection:
     def tick(self, now: float) -> None:
         """Keep the connection alive; raises MqttError when the broker has stopped answering."""
         if not self.reading and self.accepted:
-            self._waiting_since = None  # its answer lies unread in the socket
-        elif self._waiting_since is not None and now - self._waiting_since > ANSWER_SECONDS:
+            self.waiting_since = None  # its answer lies unread in the socket
+        elif self.waiting_since is not None and now - self.waiting_since > ANSWER_SECONDS:
             raise MqttError(f"{self.endpoint} does not answer")
         if self.accepted and self._keep_alive and now - self._last_sent > self._keep_alive / 2:
             self._out += mqtt5.PingReqPacket().write()
-            if self._waiting_since is None:
-                self._waiting_since = now
+            if self.waiting_since is None:
+                self.waiting_since = now
             self._last_sent = now
         self.flush(now)
 
@@ -186,7 +186,7 @@ class Connection:
         if isinstance(packet, mqtt5.PubAckPacket):
             self.unconfirmed.discard(packet.packet_id)
         elif isinstance(packet, mqtt5.PingRespPacket):
-            self._waiting_since = None
+            self.waiting_since = None
             return False
         elif isinstance(packet, mqtt5.ConnAckPacket):
             self._welcome(packet)
@@ -199,7 +199,7 @@ class Connection:
             raise refusal(self.endpoint, packet)
         self.accepted = True
         self.session_present = packet.session_present
-        self._waiting_since = None
+        self.waiting_since = None
         self._server_receive_max = packet.receive_max
         self._server_max_packet = packet.max_packet_size or 0
         if packet.server_keep_alive is not None:

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import time
 from collections.abc import Iterable
 
 from confluent_kafka import KafkaException, TopicPartition
@@ -9,9 +10,10 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.streams.client import ANSWER_SECONDS, as_strom_error
+from strom.streams.client import ANSWER_SECONDS, as_strom_error, error_of
 
 Partition = tuple[str, int]  # topic and number
+_RETRY_PAUSE = 0.1
 INTERNAL = "__"  # how the names of Kafka's own topics begin
 
 
@@ -64,11 +66,16 @@ def _offsets(
     asked = {TopicPartition(topic, number): spec for topic, number in partitions}
     if not asked:
         return {}
-    try:
-        futures = client.list_offsets(asked, request_timeout=ANSWER_SECONDS)
-        return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
-    except KafkaException as error:
-        raise as_strom_error(settings, "tell its offsets", error) from None
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while True:
+        try:
+            futures = client.list_offsets(asked, request_timeout=ANSWER_SECONDS)
+            return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
+        except KafkaException as error:
+            # A broker that has just started answers so for a moment.
+            if not error_of(error).retriable() or time.monotonic() > deadline:
+                raise as_strom_error(settings, "tell its offsets", error) from None
+        time.sleep(_RETRY_PAUSE)
 
 
 def partitions_of(topics: dict[str, int]) -> list[Partition]:
