@@ -6,7 +6,7 @@ import typer
 
 from strom.cli.options import HomeOption, KafkaOption, PostgresOption
 
-PortOption = Annotated[int | None, typer.Option("--port", help="Port of the page [default: 8080].")]
+PortOption = Annotated[int | None, typer.Option("--port", help="Port of the page; 8080 unless set.")]
 HostOption = Annotated[
     str | None,
     typer.Option("--host", help="Address to listen on; 0.0.0.0 lets phones in the house reach it."),
