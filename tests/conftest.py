@@ -39,6 +39,12 @@ def settings_in(home: Path) -> Settings:
     )
 
 
+@pytest.fixture(scope="session")
+def make_settings() -> Callable[[Path], Settings]:
+    """For fixtures that run a stack of their own over many tests."""
+    return settings_in
+
+
 @pytest.fixture
 def own_settings(tmp_path: Path) -> Settings:
     """For tests that start, break or restart a stack of their own."""

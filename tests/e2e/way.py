@@ -1,0 +1,98 @@
+"""Puts messages in at the first door and reads what came out at the last, as a user of the whole would."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+
+from strom.settings import Settings
+from strom.store.schema import connect
+from strom.streams import topics
+from strom.streams.consumer import Record, Records
+from strom.streams.start import EARLIEST
+
+PATIENCE = 240.0
+
+
+def await_true(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain: {what}"
+        time.sleep(0.2)
+
+
+def publish(settings: Settings, messages: Iterable[tuple[str, bytes]]) -> int:
+    """Publish (topic, payload) with QoS 1 by an independent client; returns how many the broker confirmed."""
+    client = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
+    client.connect(*settings.mqtt_address)
+    client.loop_start()
+    try:
+        under_way = [client.publish(topic, payload, qos=1) for topic, payload in messages]
+        for each in under_way:
+            each.wait_for_publish(PATIENCE)
+        return sum(each.is_published() for each in under_way)
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+def records(settings: Settings, topic: str) -> list[Record]:
+    """Everything that the topic holds now."""
+    with Records(settings, [topic], start=EARLIEST, until_end=True) as found:
+        return list(found)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one raw record."""
+
+    payload: bytes
+    topic: str
+    value: bytes
+    headers: dict[str, str]
+
+
+def outcomes(settings: Settings) -> dict[str, Outcome]:
+    """By origin, what each raw record became; a raw record that is still on its way is not in it."""
+    raw = {_place(record): record.value or b"" for record in records(settings, topics.RAW)}
+    found: dict[str, Outcome] = {}
+    for topic in (topics.READINGS, topics.DEAD_LETTER):
+        for record in records(settings, topic):
+            origin = record.header(topics.HEADER_ORIGIN) or ""
+            headers = {name: (value or b"").decode() for name, value in record.headers}
+            found[origin] = Outcome(raw[origin], topic, record.value or b"", headers)
+    return found
+
+
+def await_outcomes(settings: Settings, payloads: Sequence[bytes]) -> list[Outcome]:
+    """One outcome for each of these payloads, once all of them have come through."""
+
+    def arrived() -> bool:
+        there = {outcome.payload for outcome in outcomes(settings).values()}
+        return there.issuperset(payloads)
+
+    await_true(arrived, "every payload in readings or the dead letter")
+    by_payload = {outcome.payload: outcome for outcome in outcomes(settings).values()}
+    return [by_payload[payload] for payload in payloads]
+
+
+def await_taken_in(settings: Settings) -> None:
+    """Until every reading that is in the topic is in the tables."""
+    last: dict[int, int] = {}
+    for record in records(settings, topics.READINGS):
+        _, partition, offset = (record.header(topics.HEADER_ORIGIN) or "").rsplit("/", 2)
+        last[int(partition)] = max(int(offset), last.get(int(partition), -1))
+
+    def taken_in() -> bool:
+        with connect(settings.postgres_url) as connection:
+            query = "SELECT raw_partition, max(raw_offset) FROM pipeline_marks GROUP BY 1"
+            marks = {int(row[0]): int(row[1]) for row in connection.execute(query).fetchall()}
+        return all(marks.get(partition, -1) >= offset for partition, offset in last.items())
+
+    await_true(taken_in, "every reading in the tables")
+
+
+def _place(record: Record) -> str:
+    return f"{record.topic}/{record.partition}/{record.offset}"
