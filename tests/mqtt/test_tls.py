@@ -60,9 +60,19 @@ def secure(tmp_path: Path, free_port: int) -> Iterator[Endpoint]:
 
 def _certificate(folder: Path) -> None:
     key, certificate = str(folder / "server.key"), str(folder / "server.pem")
-    request = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split()
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     subprocess.run(
-        [*request, "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+        [
+            *request,
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+            "-keyout",
+            key,
+            "-out",
+            certificate,
+        ],
         check=True,
         capture_output=True,
     )

@@ -51,6 +51,11 @@ def error_of(exception: KafkaException) -> KafkaError:
     return error if isinstance(error, KafkaError) else KafkaError(KafkaError._FAIL, str(exception))
 
 
+def passes(error: KafkaError) -> bool:
+    """Whether a broker answers so only for a moment, after a start or while a partition changes its leader."""
+    return error.retriable() or error.code() == KafkaError.LEADER_NOT_AVAILABLE
+
+
 UNREACHABLE = frozenset(
     {
         KafkaError._TRANSPORT,

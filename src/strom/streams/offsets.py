@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.streams.client import ANSWER_SECONDS, as_strom_error, error_of
+from strom.streams.client import ANSWER_SECONDS, as_strom_error, error_of, passes
 
 Partition = tuple[str, int]  # topic and number
 _RETRY_PAUSE = 0.1
@@ -72,8 +72,7 @@ def _offsets(
             futures = client.list_offsets(asked, request_timeout=ANSWER_SECONDS)
             return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
         except KafkaException as error:
-            # A broker that has just started answers so for a moment.
-            if not error_of(error).retriable() or time.monotonic() > deadline:
+            if not passes(error_of(error)) or time.monotonic() > deadline:
                 raise as_strom_error(settings, "tell its offsets", error) from None
         time.sleep(_RETRY_PAUSE)
 
