@@ -1,14 +1,16 @@
 """What goes over the bridge: every byte, with key and headers, whatever the payload is."""
 
 import json
+import subprocess
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bridging import Publisher, await_raw, bridging, own_bridge, publish_all, start_bridge
+from bridging import Publisher, await_raw, bridging, own_bridge, publish_all, servers_in, start_bridge
 
 from strom.settings import Settings
+from strom.stack.programs import find_mosquitto
 from strom.streams.topics import (
     HEADER_DIALECT,
     HEADER_PUBLISHED,
@@ -34,6 +36,18 @@ def topic(unique: Unique) -> str:
 @pytest.fixture
 def settings(stack: Settings, tmp_path: Path, topic: str) -> Settings:
     return own_bridge(stack, tmp_path, topic)
+
+
+@pytest.fixture
+def refusing_broker(tmp_path: Path) -> Iterator[str]:
+    """The address of a Mosquitto that lets nobody in."""
+    port = servers_in(tmp_path).mqtt.port
+    config = tmp_path / "refusing.conf"
+    config.write_text(f"user root\nlistener {port} 127.0.0.1\nallow_anonymous false\n", encoding="utf-8")
+    process = subprocess.Popen([find_mosquitto(), "-c", str(config)], stderr=subprocess.DEVNULL)
+    yield f"127.0.0.1:{port}"
+    process.terminate()
+    process.wait(30)
 
 
 @pytest.mark.parametrize("qos", [0, 1])
@@ -128,6 +142,17 @@ def test_two_bridges_with_one_client_id_warn_and_lose_nothing(settings: Settings
         records = await_raw(settings, topic, len(sent))
         assert (first.stop(), second.stop()) == (0, 0)
     assert {record.value for record in records} == set(sent)
+
+
+def test_a_broker_that_refuses_the_bridge_is_one_sentence_and_exit_code_2(
+    settings: Settings, refusing_broker: str
+) -> None:
+    mqtt = settings.mqtt.model_copy(update={"address": refusing_broker})
+    bridge = start_bridge(settings.model_copy(update={"mqtt": mqtt}))
+    assert bridge.process.wait(60) == 2
+    log = bridge.log.read_text(encoding="utf-8")
+    assert f"strom: MQTT at {refusing_broker} refused the connection: not authorized" in log
+    assert "Traceback" not in log
 
 
 def test_a_bridge_without_kafka_waits_and_can_be_stopped(settings: Settings, topic: str) -> None:

@@ -133,6 +133,8 @@ class MqttLine:
                 self._subscribe(connection, now)
             elif isinstance(packet, mqtt5.SubAckPacket):
                 self._check_subscription(packet)
+        # A session that goes on sends its backlog first; the SUBACK may be a hundred thousand messages away.
+        self.subscribed = self.subscribed or bool(found)
 
     def _subscribe(self, connection: Connection, now: float) -> None:
         self._welcomed = True
