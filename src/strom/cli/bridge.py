@@ -16,7 +16,7 @@ def bridge(
     mqtt: MqttOption = None,
     home: HomeOption = None,
     client_id: Annotated[
-        str | None, typer.Option(help="MQTT client id; each bridge needs its own. [default: strom-bridge]")
+        str | None, typer.Option(help="MQTT client id; each bridge needs its own (default: strom-bridge).")
     ] = None,
     share: Annotated[
         str | None, typer.Option(metavar="NAME", help="Share the load with the bridges of the same NAME.")

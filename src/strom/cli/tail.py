@@ -8,7 +8,7 @@ from strom.cli.options import HomeOption, KafkaOption, settings_from
 
 FROM_HELP = (
     "earliest, latest, an offset (-5: the last five of each partition) or a time such as 2026-11-15T20:15 "
-    "[default: latest; earliest with --until-end]."
+    "(default: latest; with --until-end earliest)."
 )
 
 

@@ -48,10 +48,14 @@ def list_topics(as_json: JsonOption = False, kafka: KafkaOption = None, home: Ho
 
 def create(
     names: Annotated[list[str], typer.Argument(metavar="TOPIC…", show_default=False)],
-    partitions: Annotated[int | None, typer.Option(min=1, help="[default: kafka.partitions]")] = None,
-    replication: Annotated[int | None, typer.Option(min=1, help="[default: kafka.replication]")] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="As kafka.partitions says, if not given.")
+    ] = None,
+    replication: Annotated[
+        int | None, typer.Option(min=1, help="As kafka.replication says, if not given.")
+    ] = None,
     retention_hours: Annotated[
-        int | None, typer.Option(min=1, help="[default: kafka.retention_hours]")
+        int | None, typer.Option(min=1, help="As kafka.retention_hours says, if not given.")
     ] = None,
     compact: Annotated[bool, typer.Option("--compact", help="Keep the last record of each key.")] = False,
     kafka: KafkaOption = None,
