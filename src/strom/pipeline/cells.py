@@ -4,8 +4,6 @@ Five minutes fit both a quarter-hour and a ten-minute window. Whether each count
 told by `lag`-like columns, so that only the meters where it did not are looked at reading by reading.
 """
 
-from functools import reduce
-
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
@@ -36,7 +34,7 @@ def moments(readings: DataFrame) -> DataFrame:
 def series(moments: DataFrame, direction: Direction) -> DataFrame:
     """The points of one direction's series: `t`, `v` and whether `v` is a counter."""
     return (
-        moments.transform(lambda frame: _valued(frame, direction))
+        moments.transform(_valued)
         .where(F.col(f"{direction}_v").isNotNull())
         .select(
             "meter", "t", F.col(f"{direction}_v").alias("v"), F.col(f"{direction}_counter").alias("counter")
@@ -45,10 +43,11 @@ def series(moments: DataFrame, direction: Direction) -> DataFrame:
 
 
 def cells(moments: DataFrame, rules: Rules) -> DataFrame:
-    """A row per meter and cell with what the stages take from it."""
-    stepped = reduce(lambda frame, direction: _stepped(frame, direction, rules), Direction, moments)
+    """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
     return (
-        stepped.withColumn("received_step", _received_step())
+        moments.transform(_valued)
+        .transform(_beside_the_last)
+        .transform(lambda frame: _stepped(frame, rules))
         .groupBy("meter", (F.col("t") - F.col("t") % CELL_MS).alias("cell"))
         .agg(
             F.min("t").alias("first_t"),
@@ -80,39 +79,44 @@ def _milli(field: str, name: str) -> Column:
     return (F.max(field) * 1000).cast("bigint").alias(name)
 
 
-def _valued(frame: DataFrame, direction: Direction) -> DataFrame:
-    """A meter with any counter of this direction is read by counter, one without by power."""
-    counter, power = F.col(f"{direction}_c"), F.col(f"{direction}_p")
-    return frame.withColumn(
-        f"{direction}_counter", F.max(counter.isNotNull()).over(Window.partitionBy("meter"))
-    ).withColumn(f"{direction}_v", F.when(F.col(f"{direction}_counter"), counter).otherwise(power))
+def _valued(frame: DataFrame) -> DataFrame:
+    """A meter with any counter of a direction is read by counter, one without by power."""
+    columns: dict[str, Column] = {}
+    for direction in Direction:
+        counter, power = F.col(f"{direction}_c"), F.col(f"{direction}_p")
+        counted = F.max(counter.isNotNull()).over(Window.partitionBy("meter"))
+        columns[f"{direction}_counter"] = counted
+        columns[f"{direction}_v"] = F.when(counted, counter).otherwise(power)
+    return frame.withColumns(columns)
 
 
-def _stepped(frame: DataFrame, direction: Direction, rules: Rules) -> DataFrame:
-    """Each value beside the one before it: is the step normal, and how much held power lies between in the cell?"""
-    valued = _valued(frame, direction)
-    value, counter = F.col(f"{direction}_v"), F.col(f"{direction}_counter")
-    time = F.when(value.isNotNull(), F.col("t"))
+def _beside_the_last(frame: DataFrame) -> DataFrame:
+    """Each value beside the one before it."""
     before = _in_order().rowsBetween(Window.unboundedPreceding, -1)
-    before_v, before_t = F.last(value, True).over(before), F.last(time, True).over(before)
-    apart = F.col("t") - F.col(f"{direction}_t0")
-    grown = value - F.col(f"{direction}_v0")
-    # Both sides are whole numbers: at most the limit means at most its whole part.
-    carried = F.expr(f"(t - {direction}_t0) * {rules.limit_w} div {MS_PER_HOUR_OVER_1000}")
-    normal = (
-        ~counter
-        | F.col(f"{direction}_v0").isNull()
-        | value.isNull()
-        | ((grown >= 0) & (grown <= carried + ONE_WH))
-    )
-    together = (F.col(f"{direction}_t0") >= F.col("t") - F.col("t") % CELL_MS) & ~counter & value.isNotNull()
-    held = F.when(together, F.col(f"{direction}_v0").cast(_EXACT) * apart.cast("decimal(7,0)"))
-    return (
-        valued.withColumn(f"{direction}_v0", before_v)
-        .withColumn(f"{direction}_t0", before_t)
-        .withColumn(f"{direction}_normal", normal)
-        .withColumn(f"{direction}_held", held)
-    )
+    columns = {"received_step": _received_step()}
+    for direction in Direction:
+        value = F.col(f"{direction}_v")
+        columns[f"{direction}_v0"] = F.last(value, True).over(before)
+        columns[f"{direction}_t0"] = F.last(F.when(value.isNotNull(), F.col("t")), True).over(before)
+    return frame.withColumns(columns)
+
+
+def _stepped(frame: DataFrame, rules: Rules) -> DataFrame:
+    """Is the step to each value normal, and how much held power lies before it in its cell?"""
+    columns: dict[str, Column] = {}
+    for direction in Direction:
+        value, counter = F.col(f"{direction}_v"), F.col(f"{direction}_counter")
+        before_v, before_t = F.col(f"{direction}_v0"), F.col(f"{direction}_t0")
+        grown = value - before_v
+        # Both sides are whole numbers: at most the limit means at most its whole part.
+        most = F.expr(f"(t - {direction}_t0) * {rules.limit_w} div {MS_PER_HOUR_OVER_1000} + {ONE_WH}")
+        columns[f"{direction}_normal"] = (
+            ~counter | before_v.isNull() | value.isNull() | ((grown >= 0) & (grown <= most))
+        )
+        together = (before_t >= F.col("t") - F.col("t") % CELL_MS) & ~counter & value.isNotNull()
+        apart = (F.col("t") - before_t).cast("decimal(7,0)")
+        columns[f"{direction}_held"] = F.when(together, before_v.cast(_EXACT) * apart)
+    return frame.withColumns(columns)
 
 
 def _stretch(direction: Direction) -> list[Column]:
