@@ -52,7 +52,8 @@ class Archive:
         columns = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))
         self.spark.sql(
             f"CREATE TABLE IF NOT EXISTS delta.`{self.path}` ({columns}) USING delta PARTITIONED BY (date) "
-            "TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true')"
+            "TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true', 'delta.checkpointInterval' = '50', "
+            "'delta.dataSkippingStatsColumns' = 'meter,at')"
         )
         self._made = True
 
