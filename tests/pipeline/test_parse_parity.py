@@ -175,7 +175,7 @@ def test_hostile_payloads_come_out_alike(spark: SparkSession) -> None:
 
 
 # No shrinking: the assertion names the one payload that differs, and every try costs a Spark job.
-@settings(max_examples=12, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(st.lists(st.tuples(payloads, topics), min_size=150, max_size=300))
+@settings(max_examples=6, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(payloads, topics), min_size=200, max_size=400))
 def test_random_payloads_come_out_alike(spark: SparkSession, raws: list[Raw]) -> None:
     assert_parity(spark, raws)

@@ -107,10 +107,10 @@ def _entry(content: Any) -> Entry | None:
 
 
 def _has_unreadable_register(message: dict[str, Any]) -> bool:
-    return any(
-        key in SPELLINGS and content is not None and _entry(content) is None
-        for key, content in message.items()
-    )
+    """Whether a register with a field of its own holds something else than an object."""
+    spellings = (spelling for register in (*MEASURED, *METER_NUMBERS) for spelling in register.spellings)
+    found = (message.get(spelling) for spelling in spellings)
+    return any(content is not None and _entry(content) is None for content in found)
 
 
 def _find(message: dict[str, Any], register: Register) -> Entry | None:
@@ -179,7 +179,7 @@ def _other(message: dict[str, Any], flags: set[str]) -> dict[str, Any]:
     for key, entry in _other_entries(message):
         if entry.value is None:
             continue
-        value = values.number(entry.value)
+        value = values.number(entry.value) if values.looks_numeric(entry.value) else None
         if value is not None:
             other[key] = plain_number(value)
         elif values.is_plain_text(entry.value):

@@ -15,12 +15,12 @@ DIGITS = 18
 SCALE = 3
 _QUANTUM = Decimal(1).scaleb(-SCALE)
 _BOUND = Decimal(10) ** (DIGITS - SCALE)
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?")
-
-# Java's trim: what stands around a number in a string does not matter.
-_BLANKS = "".join(map(chr, range(0x21)))
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?")  # digits of any script, as Java reads them
+# Java's trim: what stands around a number or a name does not matter.
+BLANKS = "".join(map(chr, range(0x21)))
 
 # Patterns for the whole text, in a form that Python and Java read alike.
+NUMBER_PATTERN = r"[\x00-\x20]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?[\x00-\x20]*"
 # An id is short and plain. What reads as a decimal fraction is a measurement, what reads as a date or time is a clock.
 ID_PATTERN = r"[0-9A-Za-z][0-9A-Za-z ._/-]{0,62}"
 FRACTION_PATTERN = r"[0-9]+\.[0-9]+(E-?[0-9]+)?"
@@ -55,7 +55,7 @@ def scalar_text(value: Any) -> str | None:
 
 def number(text: str) -> Decimal | None:
     """The number that a text says, to three decimals; None if it says none or one out of range."""
-    stripped = text.strip(_BLANKS)
+    stripped = text.strip(BLANKS)
     if _NUMBER.fullmatch(stripped) is None:
         return None
     try:
@@ -66,6 +66,10 @@ def number(text: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return rounded + 0 if abs(rounded) < _BOUND else None
+
+
+def looks_numeric(text: str) -> bool:
+    return re.fullmatch(NUMBER_PATTERN, text) is not None
 
 
 def is_identifier(text: str) -> bool:
@@ -80,7 +84,7 @@ def name(text: str | None) -> str | None:
     """What the owner typed as the adapter's name, if it is one."""
     if text is None:
         return None
-    trimmed = text.strip(_BLANKS)
+    trimmed = text.strip(BLANKS)
     if not trimmed or len(trimmed) > NAME_LENGTH or trimmed.startswith(STRUCTURE_STARTS):
         return None
     return trimmed

@@ -6,7 +6,7 @@ one: then nothing unknown and nothing after the object can be in it. All others 
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -44,7 +44,6 @@ _SCHEMA = StructType(
         StructField(_CORRUPT, StringType()),
     ]
 )
-_BLANKS = "".join(map(chr, range(0x21)))
 
 
 def parse(raw: DataFrame) -> DataFrame:
@@ -184,7 +183,8 @@ def _rows(looked: DataFrame) -> DataFrame:
         )
         .withColumn("meter_ms", F.array_max(F.transform("all_times", _plausible)))
         .withColumn("at_ms", F.coalesce("meter_ms", "received_ms"))
-        .withColumn("meter_number", F.coalesce(*map(_identifier, ids)))
+        .withColumns({_id_name(index): _identifier(text) for index, text in enumerate(ids)})
+        .withColumn("meter_number", F.coalesce(*(_id_name(index) for index in range(len(ids)))))
         .withColumn("own_name", _name(F.col("name")))
         .withColumn("meter", F.coalesce("own_name", "meter_number", _last_level(F.col("mqtt_topic"))))
         .withColumns({f"{direction}_total": _from_tariffs(direction) for direction in ("import", "export")})
@@ -213,6 +213,10 @@ def _outcome(rows: DataFrame) -> DataFrame:
 
 def _value_name(register: Register) -> str:
     return f"value_{register.code.replace('.', '_')}"
+
+
+def _id_name(index: int) -> str:
+    return f"id_{index}"
 
 
 def _other_name(index: int) -> str:
@@ -251,7 +255,7 @@ def _is_date(text: Column) -> Column:
 
 
 def _name(text: Column) -> Column:
-    trimmed = F.trim(text, F.lit(_BLANKS))
+    trimmed = F.trim(text, F.lit(values.BLANKS))
     structure = _any([F.startswith(trimmed, F.lit(start)) for start in values.STRUCTURE_STARTS])
     return F.when((trimmed != "") & (F.length(trimmed) <= values.NAME_LENGTH) & ~structure, trimmed)
 
@@ -263,10 +267,9 @@ def _last_level(topic: Column) -> Column:
 
 def _plausible(time: Column) -> Column:
     """A time of the meter in ms, if it can be true."""
-    seconds = time.try_cast(NUMBER)
-    latest = (F.col("received_ms") + values.AHEAD_SECONDS * 1000).cast("decimal(20,0)")
-    possible = (seconds >= values.EARLIEST_SECONDS) & (seconds * 1000 <= latest)
-    return F.when(possible, (seconds * 1000).cast("bigint"))
+    time_ms = (time.try_cast(NUMBER) * 1000).cast("bigint")
+    earliest, latest = values.EARLIEST_SECONDS * 1000, F.col("received_ms") + values.AHEAD_SECONDS * 1000
+    return F.when((time_ms >= earliest) & (time_ms <= latest), time_ms)
 
 
 def _told_a_time(time: Column) -> Column:
@@ -277,8 +280,8 @@ def _told_a_time(time: Column) -> Column:
 def _bad_value() -> Column:
     numbers = [_text(register).isNotNull() & F.col(register.field).isNull() for register in MEASURED]
     ids = [
-        _text(number).isNotNull() & _identifier(_text(number)).isNull() & ~_is_date(_text(number))
-        for number in METER_NUMBERS
+        _text(number).isNotNull() & F.col(_id_name(index)).isNull() & ~_is_date(_text(number))
+        for index, number in enumerate(METER_NUMBERS)
     ]
     frequent = [_bad_other(F.col(_other_name(index))) for index in range(len(FREQUENT_OTHERS))]
     rest = F.coalesce(F.exists("rest", lambda entry: _bad_other(entry["value"]["value"])), F.lit(False))
@@ -290,13 +293,20 @@ def _bad_other(text: Column) -> Column:
 
 
 def _other_json(text: Column) -> Column:
-    """A value under `other` as JSON: a number where it reads as one, else a text, else nothing."""
+    """A value under `other` as JSON: a number where it reads as one, else a text, else nothing.
+
+    The pattern comes first because a cast that fails costs an exception.
+    """
     amount = text.try_cast(NUMBER)
     structure = _any([F.startswith(text, F.lit(start)) for start in values.STRUCTURE_STARTS])
+    numeric = _matches(text, values.NUMBER_PATTERN)
     plain = ~structure & ~_matches(text, values.INEXACT_PATTERN)
-    return F.when(amount.isNotNull(), F.regexp_replace(amount.cast("string"), r"\.?0+$", "")).when(
-        plain, _quoted(text)
-    )
+    return F.when(numeric & amount.isNotNull(), _slim(amount.cast("string"))).when(plain, _quoted(text))
+
+
+def _slim(numbers: Column) -> Column:
+    """Numbers with three decimals, in a list or alone, without the zeros at their end: 5.000 is 5."""
+    return F.regexp_replace(numbers, r"\.?0+(?=[,}]|$)", "")
 
 
 def _quoted(text: Column) -> Column:
@@ -348,8 +358,7 @@ def _reading_json() -> Column:
     )
     return F.concat(
         _without_last(head),
-        _members(_whole),
-        _members(_fraction),
+        _numbers(),
         F.coalesce(F.concat(F.lit(',"meter_number":'), _quoted(F.col("meter_number"))), F.lit("")),
         _wrapped_unless_empty(',"other":{', _other_members(), "}"),
         _wrapped_unless_empty(',"flags":[', _flags(), "]"),
@@ -357,25 +366,14 @@ def _reading_json() -> Column:
     )
 
 
-def _whole(number: Column) -> Column:
-    return F.when(number == F.floor(number), number.cast("bigint"))
-
-
-def _fraction(number: Column) -> Column:
-    return F.when(number != F.floor(number), number.cast("double"))
-
-
-def _members(form: Callable[[Column], Column]) -> Column:
-    """The numbers of one form as members of the object; each number has exactly one form, so that 5 is not 5.000."""
-    totals = {
-        f"{direction}_wh": F.coalesce(f"{direction}_wh", f"{direction}_total")
-        for direction in ("import", "export")
-    }
-    numbers = {field: totals.get(field, F.col(field)) for field in rules.NUMBER_FIELDS}
-    listed = F.to_json(F.struct(*(form(number).alias(field) for field, number in numbers.items())))
-    return F.when(listed == "{}", "").otherwise(
-        F.concat(F.lit(","), F.substring(listed, F.lit(2), F.length(listed) - 2))
+def _numbers() -> Column:
+    """The numbers as members of the object, each led by a comma."""
+    totals = {f"{way}_wh": F.coalesce(f"{way}_wh", f"{way}_total") for way in ("import", "export")}
+    listed = F.to_json(
+        F.struct(*(totals.get(field, F.col(field)).alias(field) for field in rules.NUMBER_FIELDS))
     )
+    members = F.substring(listed, F.lit(2), F.length(listed) - 1)
+    return F.when(members == "}", "").otherwise(F.concat(F.lit(","), _without_last(_slim(members))))
 
 
 def _time_text(column: str) -> Column:

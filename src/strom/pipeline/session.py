@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 from strom.errors import StromError
 from strom.settings import Settings
 
+_JAVA_OPTIONS = "-XX:-DontCompileHugeMethods"
+
 
 def connector_jars() -> list[Path]:
     """The Kafka connector and Delta, as local files: nothing is resolved when a session starts."""
@@ -25,6 +27,9 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .master(settings.spark.master)
         .config("spark.jars", ",".join(str(jar) for jar in connector_jars()))
         .config("spark.driver.memory", settings.spark.driver_memory)
+        # Wide projections become long methods, which the JVM would leave interpreted, several times slower.
+        .config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
+        .config("spark.executor.extraJavaOptions", _JAVA_OPTIONS)
         .config("spark.driver.host", "127.0.0.1" if settings.spark.master.startswith("local") else "")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
