@@ -8,9 +8,15 @@ import typer
 from strom.settings import Settings, load_settings
 
 KafkaOption = Annotated[str | None, typer.Option("--kafka", metavar="HOST:PORT,…", help="An existing Kafka.")]
-MqttOption = Annotated[str | None, typer.Option("--mqtt", metavar="HOST:PORT", help="An existing MQTT broker.")]
-PostgresOption = Annotated[str | None, typer.Option("--postgres", metavar="URL", help="An existing Postgres.")]
-SparkOption = Annotated[str | None, typer.Option("--spark-master", metavar="URL", help="An existing Spark master.")]
+MqttOption = Annotated[
+    str | None, typer.Option("--mqtt", metavar="HOST:PORT", help="An existing MQTT broker.")
+]
+PostgresOption = Annotated[
+    str | None, typer.Option("--postgres", metavar="URL", help="An existing Postgres.")
+]
+SparkOption = Annotated[
+    str | None, typer.Option("--spark-master", metavar="URL", help="An existing Spark master.")
+]
 HomeOption = Annotated[Path | None, typer.Option("--home", help="Folder of data and logs [default: .strom].")]
 
 

@@ -5,7 +5,17 @@ from importlib import import_module
 import typer
 
 # One file a group of verbs; each has `register(app)`. The order is the order in `strom --help`.
-GROUPS: tuple[str, ...] = ("demo", "stack", "bridge", "tail", "topics", "serve", "simulate", "pipeline", "decode")
+GROUPS: tuple[str, ...] = (
+    "demo",
+    "stack",
+    "bridge",
+    "tail",
+    "topics",
+    "serve",
+    "simulate",
+    "pipeline",
+    "decode",
+)
 
 
 def register(app: typer.Typer) -> None:
