@@ -92,7 +92,7 @@ def test_a_message_with_only_ids_is_a_reading() -> None:
 
 
 def test_a_time_under_the_number_code_is_no_meter_number_and_no_error() -> None:
-    found = outcome(message(**{"0-0:96.1.1": {"value": "2025-11-15 19:15:00"}}, import_wh=entry(1)))  # type: ignore[arg-type]
+    found = outcome(message(**{"0-0:96.1.1": {"value": "2025-11-15 19:15:00"}}, import_wh=entry(1)))
     assert "meter_number" not in found
     assert "flags" not in found
 
@@ -140,7 +140,7 @@ def test_a_register_that_is_no_object_is_left_out_and_flagged() -> None:
 
 
 def test_a_spoiled_tariff_makes_no_total() -> None:
-    found = outcome(message(**{"1-0:1.8.1": entry(1000), "1-0:1.8.2": entry(4294967295)}))  # type: ignore[arg-type]
+    found = outcome(message(**{"1-0:1.8.1": entry(1000), "1-0:1.8.2": entry(4294967295)}))
     assert "import_wh" not in found
     assert found["import_t1_wh"] == 1000
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rules_restated import restate
 
 from strom.domain.acceptance import Point, series, walk
 from strom.domain.chain import Chain
 from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
 from strom.domain.segments import Gap, Measure, Quality, Rules, Segment
 from strom.domain.slots import SLOT_MS
+from tests.domain.rules_restated import restate
 
 RULES = Rules(limit_w=43_470, noise_mwh=10_000, exact_ms=60_000, linear_ms=7_200_000)
 MINUTE = 60_000

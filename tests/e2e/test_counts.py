@@ -5,10 +5,10 @@ import random
 from decimal import Decimal
 
 import pytest
-from way import await_outcomes, await_taken_in, outcomes, publish, records
 
 from strom.stack.supervisor import Stack
 from strom.store.schema import connect
+from tests.e2e.way import await_outcomes, await_taken_in, outcomes, publish, records
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from way import Outcome, await_outcomes, publish
 
 from strom.domain.reading import REASONS
 from strom.stack.supervisor import Stack
 from strom.streams import topics
+from tests.e2e.way import Outcome, await_outcomes, publish
 
 PAYLOADS = Path(__file__).parent.parent / "payloads"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((PAYLOADS / "expected.json").read_text())

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from bridging import Publisher, await_raw, bridging, own_bridge, publish_all, servers_in, start_bridge
 
 from strom.settings import Settings
 from strom.stack.programs import find_mosquitto
@@ -17,6 +16,15 @@ from strom.streams.topics import (
     HEADER_RECEIVED,
     HEADER_SOURCE,
     HEADER_TOPIC,
+)
+from tests.ingest.bridging import (
+    Publisher,
+    await_raw,
+    bridging,
+    own_bridge,
+    publish_all,
+    servers_in,
+    start_bridge,
 )
 
 pytestmark = pytest.mark.stack

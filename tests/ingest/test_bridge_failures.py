@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bridging import (
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+from strom.settings import Settings
+from strom.stack.supervisor import Stack
+from strom.streams.admin import admin_client
+from strom.streams.topics import MAX_MESSAGE_BYTES, RAW
+from tests.ingest.bridging import (
     Publisher,
     await_raw,
     bridging,
@@ -19,12 +25,6 @@ from bridging import (
     start_bridge,
     until,
 )
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType  # type: ignore[attr-defined]
-
-from strom.settings import Settings
-from strom.stack.supervisor import Stack
-from strom.streams.admin import admin_client
-from strom.streams.topics import MAX_MESSAGE_BYTES, RAW
 
 pytestmark = pytest.mark.stack
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 import mqtt5
 import pytest
-from driving import Opener, connected, drive
 
 from strom.mqtt.connection import Connection
 from strom.mqtt.packets import LONGEST_SESSION, Session
 from strom.mqtt.transport import Endpoint
 from strom.settings import Settings
+from tests.mqtt.driving import Opener, connected, drive
 
 pytestmark = pytest.mark.stack
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import mqtt5
 import pytest
-from driving import Opener, connected, drive
 
 from strom.mqtt.backoff import Backoff
 from strom.mqtt.connection import ANSWER_SECONDS, Connection
 from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverError
 from strom.mqtt.packets import Session
 from strom.mqtt.transport import Endpoint, tls_context
+from tests.mqtt.driving import Opener, connected, drive
 
 
 class Peer:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import mqtt5
 import pytest
-from driving import Opener, connected, drive
 
 from strom.mqtt.errors import MqttError
 from strom.mqtt.packets import Session
 from strom.mqtt.transport import Endpoint
 from strom.stack.programs import find_mosquitto
+from tests.mqtt.driving import Opener, connected, drive
 
 pytestmark = [
     pytest.mark.stack,

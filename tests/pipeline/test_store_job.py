@@ -8,7 +8,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from batches import START, Sent, batch, moment, numbered, reading
 from pyspark.sql import SparkSession
 
 from strom.domain.alerts import Alert, VoltageBounds, VoltageMean, counter_back, voltage_alerts, window_of
@@ -21,6 +20,7 @@ from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
 from strom.store.schema import ensure_schema
 from strom.store.writes import Writer
+from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
 
 pytestmark = pytest.mark.stack
 Rows = list[tuple[Any, ...]]

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from feeder import Feeder
-from running import Page, at_port, serving, until
 
 from strom.settings import Settings
+from tests.serve.feeder import Feeder
+from tests.serve.running import Page, at_port, serving, until
 
 
 @pytest.fixture(scope="session")

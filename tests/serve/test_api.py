@@ -5,8 +5,9 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from feeder import Feeder, House, reading
-from running import Page, until
+
+from tests.serve.feeder import Feeder, House, reading
+from tests.serve.running import Page, until
 
 pytestmark = pytest.mark.stack
 Unique = Callable[[str], str]

@@ -1,11 +1,11 @@
 """The live state as a pure object: no socket, the time is told."""
 
-from feeder import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
 from strom.domain.reading import Reading
 from strom.serve.live import LEAST_POINTS, LiveState
+from tests.serve.feeder import reading
 
 NOW = 1_800_000_000.0
 

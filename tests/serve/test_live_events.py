@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
-from feeder import Feeder, reading
-from running import Page
 
 from strom.serve.events import QUEUE_FRAMES, Client, Hub
+from tests.serve.feeder import Feeder, reading
+from tests.serve.running import Page
 
 Unique = Callable[[str], str]
 Event = tuple[str, str, dict[str, Any]]

@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from feeder import Feeder, House, reading
 from playwright.sync_api import Browser, expect, sync_playwright
 from playwright.sync_api import Page as Tab
-from running import Page, at_port, free_port, serving, until
 
 from strom.settings import Settings
+from tests.serve.feeder import Feeder, House, reading
+from tests.serve.running import Page, at_port, free_port, serving, until
 
 pytestmark = pytest.mark.stack
 Unique = Callable[[str], str]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from running import free_port, serving, start_serve, until
 
 from strom.errors import StromError
 from strom.serve.assets import Assets
 from strom.settings import KafkaSettings, PageSettings, PostgresSettings, Settings
+from tests.serve.running import free_port, serving, start_serve, until
 
 
 def nowhere(home: Path) -> Settings:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import settings_in
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.catalogue import choose
@@ -15,6 +14,7 @@ from strom.stack.mosquitto import Mosquitto
 from strom.stack.postgres import Postgres, without_password
 from strom.stack.ready import announce, announced_pid, withdraw
 from strom.stack.state import status
+from tests.conftest import settings_in
 
 
 def test_status_has_every_part_of_the_contract(own_settings: Settings) -> None:

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from conftest import settings_in
-from stack.servers import keep_in_kafka, keep_in_mosquitto, keep_in_postgres
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.catalogue import SERVERS
@@ -20,6 +18,8 @@ from strom.stack.processes import await_end, birth
 from strom.stack.ready import announced_pid
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
+from tests.conftest import settings_in
+from tests.stack.servers import keep_in_kafka, keep_in_mosquitto, keep_in_postgres
 
 pytestmark = pytest.mark.stack
 

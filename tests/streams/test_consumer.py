@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from writing import topic_of, write
 
 from strom.errors import StromError
 from strom.settings import Settings
@@ -13,6 +12,7 @@ from strom.streams.consumer import Record, Records
 from strom.streams.inventory import topic_states
 from strom.streams.start import EARLIEST, LATEST, Kind, Start
 from strom.streams.topics import CONTRACT, MAX_MESSAGE_BYTES
+from tests.streams.writing import topic_of, write
 
 pytestmark = pytest.mark.stack
 

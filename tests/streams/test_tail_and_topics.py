@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from writing import strom, topic_of, write
 
 from strom.settings import KafkaSettings, Settings
+from tests.streams.writing import strom, topic_of, write
 
 pytestmark = pytest.mark.stack
 
