@@ -8,8 +8,9 @@ import difflib
 import os
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -97,7 +98,7 @@ class PipelineSettings(Section):
         "1 minute", description="How long a batch of the real-time query lasts: what a restart may repeat."
     )
     trigger_seconds: float = Field(
-        1.0, gt=0, description="Pause between micro-batches of the queries on `readings`."
+        5.0, gt=0, description="Pause between micro-batches of the queries on `readings`."
     )
     max_batch: int = Field(200_000, ge=1, description="Readings taken into one micro-batch at most.")
 
@@ -221,17 +222,37 @@ def has_display() -> bool:
     )
 
 
-def setting_names() -> dict[str, str]:
-    """Every setting as `section.name` with what it is for."""
-    names: dict[str, str] = {}
+class Described(NamedTuple):
+    """One setting, as people look it up."""
+
+    name: str  # section.name
+    value: Any
+    meaning: str
+
+
+def described(settings: Settings) -> list[Described]:
+    """Every setting with its value and what it is for, in the order of their declaration. Passwords stay hidden."""
+    found: list[Described] = []
     for key, field in Settings.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
-            names |= {
-                f"{key}.{name}": sub.description or "" for name, sub in field.annotation.model_fields.items()
-            }
+        value = getattr(settings, key)
+        if isinstance(value, Section):
+            found += [
+                Described(f"{key}.{name}", _shown(name, getattr(value, name)), sub.description or "")
+                for name, sub in type(value).model_fields.items()
+            ]
         else:
-            names[key] = field.description or ""
-    return names
+            found.append(Described(key, _shown(key, value), field.description or ""))
+    return found
+
+
+def setting_names() -> list[str]:
+    return [each.name for each in described(Settings())]
+
+
+def _shown(name: str, value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    return "…" if name == "password" and value is not None else value
 
 
 def _from_file(path: Path) -> list[tuple[str, Any, str]]:
@@ -285,7 +306,7 @@ def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
     return f"{prefix}{where} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
 
 
-def _closest(name: str, known: dict[str, str]) -> str:
+def _closest(name: str, known: Iterable[str]) -> str:
     match = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {match[0]}?"[:-1] if match else "; `strom settings` lists them"
 

@@ -15,6 +15,7 @@ GROUPS: tuple[str, ...] = (
     "simulate",
     "pipeline",
     "decode",
+    "settings",
 )
 
 

@@ -48,31 +48,32 @@ class Pipeline:
 
     def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> None:
         spark = build_session(self._settings, "strom-pipeline")
+        job = self._store_job(spark)
         try:
             if until_caught_up:
-                self._catch_up(spark)
+                self._catch_up(spark, job)
             else:
-                self._follow(spark, on_ready)
+                self._follow(spark, job, on_ready)
         finally:
             for query in spark.streams.active:
                 query.stop()
+            if job is not None:
+                job.close()
             spark.stop()
 
-    def _catch_up(self, spark: SparkSession) -> None:
+    def _catch_up(self, spark: SparkSession, job: StoreJob | None) -> None:
         """What is there now, and no more: first the readings, then all that is made of them."""
         if NORMALISE in self._stages:
             self._start_normalise(spark, available_now=True).awaitTermination()
             log.info("normalise has caught up")
-        job = self._store_job(spark)
         if job is not None:
             self._start_store(spark, job, available_now=True).awaitTermination()
             log.info("%s have caught up", ", ".join(job.stages))
             job.tick(_now_ms(), True)
 
-    def _follow(self, spark: SparkSession, on_ready: Callable[[], None]) -> None:
+    def _follow(self, spark: SparkSession, job: StoreJob | None, on_ready: Callable[[], None]) -> None:
         caught_up = CaughtUp(self._settings)
         raw = self._start_normalise(spark) if NORMALISE in self._stages else None
-        job = self._store_job(spark)
         store = self._start_store(spark, job) if job is not None else None
         queries = [query for query in (raw, store) if query is not None]
         self._await(lambda: all(_is_at_work(query) for query in queries), queries)

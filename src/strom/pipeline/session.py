@@ -34,6 +34,8 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "WARN")
+        # The stages generate more classes than the default cache of 100 holds; without room each batch compiles anew.
+        .config("spark.sql.codegen.cache.maxEntries", "5000")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(settings.kafka.partitions))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
