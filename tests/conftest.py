@@ -9,8 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from strom.settings import KafkaSettings, MqttSettings, PageSettings, PostgresSettings, Settings
+from strom.pipeline.session import build_session
+from strom.settings import (
+    KafkaSettings,
+    MqttSettings,
+    PageSettings,
+    PostgresSettings,
+    Settings,
+    SparkSettings,
+)
 from strom.stack.catalogue import SERVERS
 from strom.stack.supervisor import Stack
 
@@ -68,3 +77,12 @@ def stack(running_stack: Stack) -> Settings:
 def unique() -> Callable[[str], str]:
     """`unique("raw")` is a name that no other test uses."""
     return lambda name: f"{name}-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark session for the whole run."""
+    spark = SparkSettings(master="local[4]", driver_memory="1500m")
+    session = build_session(Settings(home=tmp_path_factory.mktemp("spark"), spark=spark))
+    yield session
+    session.stop()

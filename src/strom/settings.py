@@ -303,6 +303,8 @@ def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
     prefix = f"{FILE_NAME}: " if origin == FILE_NAME else ""
     if first["type"] == "extra_forbidden":
         return f"{prefix}{where} is not a setting of Strom{_closest(dotted, setting_names())}."
+    if first["type"] == "model_type":
+        return f"{prefix}{where} is a section; write [{where}] and its settings below it."
     return f"{prefix}{where} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from strom.demo.summary import Summary
-from strom.demo.taps import PageTap, TopicTap
+from strom.demo.taps import Taps
 from strom.devices.adapter import Publisher
 from strom.devices.simulator import Fleet, parse_kinds
 from strom.devices.simulator.timeline import Timeline
@@ -14,7 +14,8 @@ from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.reads import table_counts, taken_in
 
-ARRIVAL_SECONDS = 180.0  # for what is still under way at the end
+ARRIVAL_SECONDS = 300.0  # for what is still under way
+STOPPED_SECONDS = 30.0  # the same, after somebody has stopped the demo
 _LOOK_SECONDS = 0.25
 
 
@@ -39,6 +40,7 @@ class Demo:
         self._plan = plan
         self._report = report
         self._stop = threading.Event()
+        self._taps = Taps(settings, self.page_address)
 
     def stop(self) -> None:
         self._stop.set()
@@ -49,80 +51,87 @@ class Demo:
 
     def run(self, on_ready: Callable[[str], None], on_tick: Callable[[str], None]) -> Summary:
         with Stack(self._settings, report=self._report):
-            topics, page = TopicTap(self._settings), PageTap(self.page_address)
-            topics.open()
-            page.open()
-            publisher = self._publisher()
-            sender = threading.Thread(
-                target=publisher.run, args=(self._stop,), name="demo-meters", daemon=True
-            )
-            sender.start()
+            self._taps.open()
             on_ready(self.page_address)
-            self._follow(publisher, sender, topics, page, on_tick)
-            sender.join()
-            self._await_arrival(publisher, topics, on_tick)
-            page.close()
-            topics.close()
-            return self._summary(publisher, topics, page)
+            began_ms = _now_ms()
+            published = self._history(began_ms, on_tick)
+            published += self._live(began_ms, published, on_tick)
+            self._taps.close()
+            return self._summary(published)
 
-    def _publisher(self) -> Publisher:
-        now_ms = time.time_ns() // 1_000_000
-        plan = self._plan
-        fleet = Fleet(
-            plan.meters,
-            seed=plan.seed,
-            faults=parse_kinds(plan.faults),
-            faults_from_ms=now_ms,
-            topic=self._settings.mqtt.topic,
+    def _history(self, began_ms: int, on_tick: Callable[[str], None]) -> int:
+        """The past at once, and through to the tables, so that what follows is live from the first reading on."""
+        if not self._plan.history_ms:
+            return 0
+        past = Timeline(
+            interval_s=self._plan.interval_s,
+            start_ms=began_ms - self._plan.history_ms,
+            until_ms=began_ms,
+            history_interval_s=self._plan.history_interval_s,
         )
-        timeline = Timeline(
-            interval_s=plan.interval_s,
-            start_ms=now_ms - plan.history_ms if plan.history_ms else None,
-            live_s=plan.seconds,
-            history_interval_s=plan.history_interval_s,
+        published = self._send(past, None, "history", 0, on_tick)
+        self._await_arrival(published, "the history is coming through", on_tick)
+        return published
+
+    def _live(self, began_ms: int, before: int, on_tick: Callable[[str], None]) -> int:
+        """From where the history ended, as the clock goes; latencies count."""
+        present = Timeline(interval_s=self._plan.interval_s, start_ms=began_ms, live_s=self._plan.seconds)
+        now_ms = _now_ms()
+        self._taps.measure(since_ms=now_ms)
+        published = 0 if self._stop.is_set() else self._send(present, now_ms, "live", before, on_tick)
+        self._await_arrival(before + published, "waiting for what is under way", on_tick)
+        return published
+
+    def _send(
+        self,
+        timeline: Timeline,
+        faults_from_ms: int | None,
+        state: str,
+        before: int,
+        on_tick: Callable[[str], None],
+    ) -> int:
+        """Let the meters publish along the timeline; returns how much the broker confirmed."""
+        publisher = self._publisher(timeline, faults_from_ms)
+        sender = threading.Thread(target=publisher.run, args=(self._stop,), name="demo-meters", daemon=True)
+        sender.start()
+        while sender.is_alive():
+            sender.join(_LOOK_SECONDS)
+            self._raise_failure()
+            on_tick(self._line(state, before + publisher.progress.published))
+        return publisher.progress.published
+
+    def _publisher(self, timeline: Timeline, faults_from_ms: int | None) -> Publisher:
+        fleet = Fleet(
+            self._plan.meters,
+            seed=self._plan.seed,
+            faults=() if faults_from_ms is None else parse_kinds(self._plan.faults),
+            faults_from_ms=faults_from_ms or 0,
+            topic=self._settings.mqtt.topic,
         )
         return Publisher(fleet, self._settings, timeline, on_trouble=self._report)
 
-    def _follow(
-        self,
-        publisher: Publisher,
-        sender: threading.Thread,
-        topics: TopicTap,
-        page: PageTap,
-        on_tick: Callable[[str], None],
-    ) -> None:
-        """Until the meters stop; latencies count from when the history has come through."""
-        while sender.is_alive() and topics.failure is None:
-            sender.join(_LOOK_SECONDS)
-            progress = publisher.progress
-            arrived = len(topics.readings) + len(topics.dead_letters)
-            if (
-                progress.live
-                and not topics.latencies.measuring
-                and arrived + progress.open >= progress.published
-            ):
-                topics.latencies.measuring = page.latencies.measuring = True
-            on_tick(_line("live" if progress.live else "history", progress.published, topics))
-        self._raise(topics)
-
-    def _await_arrival(self, publisher: Publisher, topics: TopicTap, on_tick: Callable[[str], None]) -> None:
+    def _await_arrival(self, published: int, state: str, on_tick: Callable[[str], None]) -> None:
         """What was published is on its way: wait until it is counted and in the tables, but not for ever."""
-        deadline = time.monotonic() + ARRIVAL_SECONDS
-        while time.monotonic() < deadline and not self._all_there(publisher, topics):
-            self._raise(topics)
-            on_tick(_line("waiting for what is under way", publisher.progress.published, topics))
+        began = time.monotonic()
+        while not self._all_there(published):
+            if time.monotonic() - began > (STOPPED_SECONDS if self._stop.is_set() else ARRIVAL_SECONDS):
+                break
+            self._raise_failure()
+            on_tick(self._line(state, published))
             time.sleep(_LOOK_SECONDS)
 
-    def _all_there(self, publisher: Publisher, topics: TopicTap) -> bool:
-        if len(topics.readings) + len(topics.dead_letters) < publisher.progress.published:
+    def _all_there(self, published: int) -> bool:
+        topics = self._taps.topics
+        if len(topics.readings) + len(topics.dead_letters) < published:
             return False
         stored = taken_in(self._settings.postgres_url)
         return all(stored.get(raw, -1) >= offset for raw, offset in topics.last_reading_offsets().items())
 
-    def _summary(self, publisher: Publisher, topics: TopicTap, page: PageTap) -> Summary:
+    def _summary(self, published: int) -> Summary:
+        topics, page = self._taps.topics, self._taps.page
         tables = table_counts(self._settings.postgres_url)
         return Summary(
-            published=publisher.progress.published,
+            published=published,
             raw=topics.raw,
             readings=len(topics.readings),
             dead_letters=len(topics.dead_letters),
@@ -134,14 +143,18 @@ class Demo:
             page_p99_ms=page.latencies.quantile(0.99),
         )
 
-    def _raise(self, topics: TopicTap) -> None:
-        if topics.failure is not None:
+    def _raise_failure(self) -> None:
+        if self._taps.topics.failure is not None:
             self._stop.set()
-            raise topics.failure
+            raise self._taps.topics.failure
+
+    def _line(self, state: str, published: int) -> str:
+        topics = self._taps.topics
+        return (
+            f"{state}: {published:,} published, {topics.raw:,} raw, {len(topics.readings):,} readings, "
+            f"{len(topics.dead_letters):,} dead letters"
+        )
 
 
-def _line(state: str, published: int, topics: TopicTap) -> str:
-    return (
-        f"{state}: {published:,} published, {topics.raw:,} raw, {len(topics.readings):,} readings, "
-        f"{len(topics.dead_letters):,} dead letters"
-    )
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -22,13 +22,13 @@ _RETRY_SECONDS = 1.0
 
 @dataclass
 class Latencies:
-    """How long readings took from publish, in ms; noted only while `measuring`."""
+    """How long readings took from publish, in ms; only those published since `since_ms` count."""
 
-    measuring: bool = False
+    since_ms: int | None = None
     values: list[int] = field(default_factory=list)
 
     def note(self, published: str | int | None, arrived_ms: int) -> None:
-        if self.measuring and published is not None:
+        if self.since_ms is not None and published is not None and int(published) >= self.since_ms:
             self.values.append(arrived_ms - int(published))
 
     def quantile(self, share: float) -> int | None:
@@ -36,6 +36,27 @@ class Latencies:
             return None
         ordered = sorted(self.values)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+class Taps:
+    """Both ends; opened when the stack is up, because only then there are topics to listen at."""
+
+    def __init__(self, settings: Settings, page_address: str) -> None:
+        self._settings = settings
+        self.page = PageTap(page_address)
+        self.topics: TopicTap
+
+    def open(self) -> None:
+        self.topics = TopicTap(self._settings)
+        self.topics.open()
+        self.page.open()
+
+    def measure(self, since_ms: int) -> None:
+        self.topics.latencies.since_ms = self.page.latencies.since_ms = since_ms
+
+    def close(self) -> None:
+        self.page.close()
+        self.topics.close()
 
 
 class TopicTap:
