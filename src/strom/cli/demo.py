@@ -1,6 +1,7 @@
 """`strom demo`: all of Strom with simulated meters, on this machine."""
 
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,8 @@ from strom.cli.options import HomeOption, settings_from
 
 if TYPE_CHECKING:
     from strom.demo.summary import Summary
+
+LOG_SECONDS = 10.0  # how often progress is told where it is not a terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -62,10 +65,11 @@ def demo(
 
 
 class _Terminal:
-    """Progress on standard error: lines that stay, and in a terminal one that changes."""
+    """Progress on standard error: lines that stay, and one that changes in a terminal or comes now and then in a log."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
+        self._last = time.monotonic()
 
     def say(self, line: str) -> None:
         self.clear()
@@ -74,6 +78,9 @@ class _Terminal:
     def tick(self, line: str) -> None:
         if self._live:
             print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self._last > LOG_SECONDS:
+            self._last = time.monotonic()
+            self.say(line)
 
     def clear(self) -> None:
         if self._live:

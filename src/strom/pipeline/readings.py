@@ -8,6 +8,7 @@ from strom.domain.reading import NUMBER_FIELDS
 from strom.streams import topics
 
 _NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
+_ORIGIN_PATTERN = r"\A[^/]+/[0-9]{1,9}/[0-9]{1,18}\z"  # anything else was not written by `normalise`
 _SCHEMA = ", ".join(
     [
         "meter string, at timestamp, received timestamp, source string, clock string",
@@ -22,22 +23,23 @@ def typed_readings(records: DataFrame) -> DataFrame:
 
     What is not a reading of this schema version (somebody else wrote into the topic) has no meter or time and is left out.
     """
+    origin = _header(topics.HEADER_ORIGIN)
     return (
         records.select(
             F.from_json(F.col("value").cast("string"), _SCHEMA).alias("reading"),
             F.col("value").cast("string").alias("value"),
-            _header(topics.HEADER_ORIGIN).cast("string").alias("origin"),
-            _header(topics.HEADER_PUBLISHED).cast("string").try_cast("bigint").alias("published"),
+            F.when(origin.rlike(_ORIGIN_PATTERN), origin).alias("origin"),
+            _header(topics.HEADER_PUBLISHED).try_cast("bigint").alias("published"),
             "partition",
             "offset",
             "timestamp",
         )
-        .where(
-            "reading.meter IS NOT NULL AND reading.at IS NOT NULL AND reading.received IS NOT NULL AND origin IS NOT NULL"
-        )
+        .where("reading.meter IS NOT NULL AND reading.at IS NOT NULL AND reading.received IS NOT NULL")
         .select("reading.*", "value", "origin", "published", "partition", "offset", "timestamp")
     )
 
 
 def _header(key: str) -> Column:
-    return F.element_at(F.filter("headers", lambda header: header["key"] == key), -1)["value"]
+    """The last header of this name as text; null where there is none."""
+    named = F.filter("headers", lambda header: header["key"] == key)
+    return F.try_element_at(named, F.lit(-1))["value"].cast("string")
