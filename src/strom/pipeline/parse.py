@@ -6,7 +6,6 @@ one: then nothing unknown and nothing after the object can be in it. All others 
 """
 
 import secrets
-from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -17,16 +16,24 @@ from strom.domain import reading as rules
 from strom.domain import values
 from strom.domain.obis import (
     CODE_PATTERN,
-    ERROR_VALUES,
     FREQUENT_OTHERS,
     MEASURED,
     METER_NUMBERS,
     SPELLINGS,
-    Register,
 )
+from strom.pipeline.judge import (
+    from_tariffs,
+    identifier,
+    last_level,
+    matches,
+    number,
+    owner_name,
+    plausible,
+)
+from strom.pipeline.parsed import id_name, other_name, value_name
+from strom.pipeline.reading_json import reading_json
 from strom.streams import topics
 
-NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
 _CORRUPT = "_corrupt"
 _STRICT = {
     "mode": "PERMISSIVE",
@@ -80,9 +87,9 @@ def _registers(arrived: DataFrame) -> DataFrame:
     options = {**_STRICT, "columnNameOfCorruptRecord": _CORRUPT}
     field = F.col("parsed").getField
     entries = {
-        _value_name(register): F.coalesce(*map(field, register.spellings)) for register in _FIELD_REGISTERS
+        value_name(register): F.coalesce(*map(field, register.spellings)) for register in _FIELD_REGISTERS
     }
-    entries |= {_other_name(index): field(spelling) for index, spelling in enumerate(FREQUENT_OTHERS)}
+    entries |= {other_name(index): field(spelling) for index, spelling in enumerate(FREQUENT_OTHERS)}
     return (
         arrived.withColumn("parsed", F.from_json("text", _SCHEMA, options))
         .select(
@@ -154,7 +161,7 @@ def _is_rest(entry: Column) -> Column:
     key = entry["key"]
     return (
         ~key.isin(list(_FIELD_SPELLINGS))
-        & _matches(key, CODE_PATTERN)
+        & matches(key, CODE_PATTERN)
         & F.coalesce(_is_object(entry), F.lit(False))
     )
 
@@ -171,23 +178,23 @@ def _register(entry: Column) -> Column:
 
 def _rows(looked: DataFrame) -> DataFrame:
     """Values, meter, time and flags as typed columns."""
-    ids = [F.col(_value_name(register)) for register in METER_NUMBERS]
+    ids = [F.col(value_name(register)) for register in METER_NUMBERS]
     rest_times = F.coalesce(
         F.transform("rest", lambda entry: entry["value"]["time"]), F.array().cast("array<string>")
     )
     return (
-        looked.withColumns({register.field: _number(register) for register in MEASURED})
+        looked.withColumns({register.field: number(register) for register in MEASURED})
         .withColumn(
             "all_times",
             F.when(F.col("rest").isNull(), F.col("times")).otherwise(F.concat("times", rest_times)),
         )
-        .withColumn("meter_ms", F.array_max(F.transform("all_times", _plausible)))
+        .withColumn("meter_ms", F.array_max(F.transform("all_times", plausible)))
         .withColumn("at_ms", F.coalesce("meter_ms", "received_ms"))
-        .withColumns({_id_name(index): _identifier(text) for index, text in enumerate(ids)})
-        .withColumn("meter_number", F.coalesce(*(_id_name(index) for index in range(len(ids)))))
-        .withColumn("own_name", _name(F.col("name")))
-        .withColumn("meter", F.coalesce("own_name", "meter_number", _last_level(F.col("mqtt_topic"))))
-        .withColumns({f"{direction}_total": _from_tariffs(direction) for direction in ("import", "export")})
+        .withColumns({id_name(index): identifier(text) for index, text in enumerate(ids)})
+        .withColumn("meter_number", F.coalesce(*(id_name(index) for index in range(len(ids)))))
+        .withColumn("own_name", owner_name(F.col("name")))
+        .withColumn("meter", F.coalesce("own_name", "meter_number", last_level(F.col("mqtt_topic"))))
+        .withColumns({f"{direction}_total": from_tariffs(direction) for direction in ("import", "export")})
     )
 
 
@@ -202,198 +209,10 @@ def _outcome(rows: DataFrame) -> DataFrame:
     return rows.select(
         reason.alias("reason"),
         "meter",
-        _reading_json().alias("reading"),
+        reading_json().alias("reading"),
         origin.alias("origin"),
         "published",
         "headers",
         "key",
         "value",
     )
-
-
-def _value_name(register: Register) -> str:
-    return f"value_{register.code.replace('.', '_')}"
-
-
-def _id_name(index: int) -> str:
-    return f"id_{index}"
-
-
-def _other_name(index: int) -> str:
-    return f"other_{index}"
-
-
-def _text(register: Register) -> Column:
-    return F.col(_value_name(register))
-
-
-def _number(register: Register) -> Column:
-    value = _text(register).try_cast(NUMBER)
-    return F.when(~value.isin([F.lit(error).cast(NUMBER) for error in ERROR_VALUES]), value)
-
-
-def _from_tariffs(direction: str) -> Column:
-    """The tariffs' sum where no total came, unless a tariff that came cannot be read."""
-    total = next(register for register in MEASURED if register.field == f"{direction}_wh")
-    tariffs = [register for register in MEASURED if register.field.startswith(f"{direction}_t")]
-    spoiled = _any([_text(tariff).isNotNull() & F.col(tariff.field).isNull() for tariff in tariffs])
-    some = _any([F.col(tariff.field).isNotNull() for tariff in tariffs])
-    zero = F.lit(0).cast(NUMBER)
-    summed = reduce(Column.__add__, (F.coalesce(F.col(tariff.field), zero) for tariff in tariffs)).try_cast(
-        NUMBER
-    )
-    return F.when(_text(total).isNull() & some & ~spoiled, summed)
-
-
-def _identifier(text: Column) -> Column:
-    is_id = _matches(text, values.ID_PATTERN) & ~_matches(text, values.FRACTION_PATTERN) & ~_is_date(text)
-    return F.when(is_id, text)
-
-
-def _is_date(text: Column) -> Column:
-    return _matches(text, f"(?s){values.DATE_PATTERN}")
-
-
-def _name(text: Column) -> Column:
-    trimmed = F.trim(text, F.lit(values.BLANKS))
-    structure = _any([F.startswith(trimmed, F.lit(start)) for start in values.STRUCTURE_STARTS])
-    return F.when((trimmed != "") & (F.length(trimmed) <= values.NAME_LENGTH) & ~structure, trimmed)
-
-
-def _last_level(topic: Column) -> Column:
-    last = F.substring_index(topic, "/", -1)
-    return F.when(last != "", last).when(topic != "", topic)
-
-
-def _plausible(time: Column) -> Column:
-    """A time of the meter in ms, if it can be true."""
-    time_ms = (time.try_cast(NUMBER) * 1000).cast("bigint")
-    earliest, latest = values.EARLIEST_SECONDS * 1000, F.col("received_ms") + values.AHEAD_SECONDS * 1000
-    return F.when((time_ms >= earliest) & (time_ms <= latest), time_ms)
-
-
-def _told_a_time(time: Column) -> Column:
-    seconds = time.try_cast(NUMBER)
-    return F.coalesce(time.isNotNull() & (seconds.isNull() | (seconds != 0)), F.lit(False))
-
-
-def _bad_value() -> Column:
-    numbers = [_text(register).isNotNull() & F.col(register.field).isNull() for register in MEASURED]
-    ids = [
-        _text(number).isNotNull() & F.col(_id_name(index)).isNull() & ~_is_date(_text(number))
-        for index, number in enumerate(METER_NUMBERS)
-    ]
-    frequent = [_bad_other(F.col(_other_name(index))) for index in range(len(FREQUENT_OTHERS))]
-    rest = F.coalesce(F.exists("rest", lambda entry: _bad_other(entry["value"]["value"])), F.lit(False))
-    return F.col("unreadable") | _any([*numbers, *ids, *frequent]) | rest
-
-
-def _bad_other(text: Column) -> Column:
-    return F.coalesce(text.isNotNull() & _other_json(text).isNull(), F.lit(False))
-
-
-def _other_json(text: Column) -> Column:
-    """A value under `other` as JSON: a number where it reads as one, else a text, else nothing.
-
-    The pattern comes first because a cast that fails costs an exception.
-    """
-    amount = text.try_cast(NUMBER)
-    structure = _any([F.startswith(text, F.lit(start)) for start in values.STRUCTURE_STARTS])
-    numeric = _matches(text, values.NUMBER_PATTERN)
-    plain = ~structure & ~_matches(text, values.INEXACT_PATTERN)
-    return F.when(numeric & amount.isNotNull(), _slim(amount.cast("string"))).when(plain, _quoted(text))
-
-
-def _slim(numbers: Column) -> Column:
-    """Numbers with three decimals, in a list or alone, without the zeros at their end: 5.000 is 5."""
-    return F.regexp_replace(numbers, r"\.?0+(?=[,}]|$)", "")
-
-
-def _quoted(text: Column) -> Column:
-    listed = F.to_json(F.array(text))
-    return F.when(text.isNotNull(), F.substring(listed, F.lit(2), F.length(listed) - 2))
-
-
-def _other_members() -> Column:
-    frequent = [
-        _member(F.lit(f'"{code}"'), F.col(_other_name(index))) for index, code in enumerate(FREQUENT_OTHERS)
-    ]
-    rest = F.transform("rest", lambda entry: _member(_quoted(entry["key"]), entry["value"]["value"]))
-    return F.when(
-        F.col("rest").isNotNull(), F.array_join(F.filter(rest, lambda member: member.isNotNull()), ",")
-    ).otherwise(F.concat_ws(",", *frequent))
-
-
-def _member(quoted_key: Column, text: Column) -> Column:
-    return F.concat(quoted_key, F.lit(":"), _other_json(text))
-
-
-def _flags() -> Column:
-    told = F.exists("all_times", _told_a_time)
-    no_clock = F.col("meter_ms").isNull()
-    unnamed = F.col("own_name").isNull() & F.col("meter_number").isNull()
-    conditions = {
-        rules.BAD_VALUE: _bad_value(),
-        rules.CLOCK_WRONG: no_clock & told,
-        rules.NO_TIME: no_clock & ~told,
-        rules.TOTAL_FROM_TARIFFS: F.col("import_total").isNotNull() | F.col("export_total").isNotNull(),
-        rules.UNNAMED: unnamed,
-    }
-    return F.concat_ws(",", *(F.when(conditions[flag], f'"{flag}"') for flag in rules.FLAGS))
-
-
-def _reading_json() -> Column:
-    """The reading as one JSON object: absent is absent, whole numbers have no point."""
-    head = F.to_json(
-        F.struct(
-            F.lit(rules.VERSION).alias("v"),
-            "meter",
-            _time_text("at_ms").alias("at"),
-            _time_text("received_ms").alias("received"),
-            "source",
-            F.when(F.col("meter_ms").isNull(), rules.CLOCK_RECEIVED)
-            .otherwise(rules.CLOCK_METER)
-            .alias("clock"),
-        )
-    )
-    return F.concat(
-        _without_last(head),
-        _numbers(),
-        F.coalesce(F.concat(F.lit(',"meter_number":'), _quoted(F.col("meter_number"))), F.lit("")),
-        _wrapped_unless_empty(',"other":{', _other_members(), "}"),
-        _wrapped_unless_empty(',"flags":[', _flags(), "]"),
-        F.lit("}"),
-    )
-
-
-def _numbers() -> Column:
-    """The numbers as members of the object, each led by a comma."""
-    totals = {f"{way}_wh": F.coalesce(f"{way}_wh", f"{way}_total") for way in ("import", "export")}
-    listed = F.to_json(
-        F.struct(*(totals.get(field, F.col(field)).alias(field) for field in rules.NUMBER_FIELDS))
-    )
-    members = F.substring(listed, F.lit(2), F.length(listed) - 1)
-    return F.when(members == "}", "").otherwise(F.concat(F.lit(","), _without_last(_slim(members))))
-
-
-def _time_text(column: str) -> Column:
-    moment = F.timestamp_millis(F.col(column))
-    whole = F.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss'Z'")
-    exact = F.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
-    return F.when(F.col(column) % 1000 == 0, whole).otherwise(exact)
-
-
-def _without_last(text: Column) -> Column:
-    return F.substring(text, F.lit(1), F.length(text) - 1)
-
-
-def _wrapped_unless_empty(before: str, content: Column, after: str) -> Column:
-    return F.when(content == "", "").otherwise(F.concat(F.lit(before), content, F.lit(after)))
-
-
-def _matches(text: Column, pattern: str) -> Column:
-    return text.rlike(rf"\A(?:{pattern})\z")
-
-
-def _any(conditions: Sequence[Column]) -> Column:
-    return reduce(Column.__or__, conditions)

@@ -1,0 +1,95 @@
+"""The rules of `domain/values.py` as columns: what is a number, an id, a name, a time."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from strom.domain import values
+from strom.domain.obis import ERROR_VALUES, MEASURED, Register
+from strom.pipeline.parsed import value_of
+
+NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
+
+
+def number(register: Register) -> Column:
+    value = value_of(register).try_cast(NUMBER)
+    return F.when(~value.isin([F.lit(error).cast(NUMBER) for error in ERROR_VALUES]), value)
+
+
+def from_tariffs(direction: str) -> Column:
+    """The tariffs' sum where no total came, unless a tariff that came cannot be read."""
+    total = next(register for register in MEASURED if register.field == f"{direction}_wh")
+    tariffs = [register for register in MEASURED if register.field.startswith(f"{direction}_t")]
+    spoiled = any_of([value_of(tariff).isNotNull() & F.col(tariff.field).isNull() for tariff in tariffs])
+    some = any_of([F.col(tariff.field).isNotNull() for tariff in tariffs])
+    zero = F.lit(0).cast(NUMBER)
+    summed = reduce(Column.__add__, (F.coalesce(F.col(tariff.field), zero) for tariff in tariffs)).try_cast(
+        NUMBER
+    )
+    return F.when(value_of(total).isNull() & some & ~spoiled, summed)
+
+
+def identifier(text: Column) -> Column:
+    is_id = (
+        matches(text, values.ID_PATTERN) & ~matches(text, values.FRACTION_PATTERN) & ~is_date_or_time(text)
+    )
+    return F.when(is_id, text)
+
+
+def is_date_or_time(text: Column) -> Column:
+    return matches(text, f"(?s){values.DATE_PATTERN}")
+
+
+def owner_name(text: Column) -> Column:
+    trimmed = F.trim(text, F.lit(values.BLANKS))
+    structure = any_of([F.startswith(trimmed, F.lit(start)) for start in values.STRUCTURE_STARTS])
+    return F.when((trimmed != "") & (F.length(trimmed) <= values.NAME_LENGTH) & ~structure, trimmed)
+
+
+def last_level(topic: Column) -> Column:
+    last = F.substring_index(topic, "/", -1)
+    return F.when(last != "", last).when(topic != "", topic)
+
+
+def plausible(time: Column) -> Column:
+    """A time of the meter in ms, if it can be true."""
+    time_ms = (time.try_cast(NUMBER) * 1000).cast("bigint")
+    earliest, latest = values.EARLIEST_SECONDS * 1000, F.col("received_ms") + values.AHEAD_SECONDS * 1000
+    return F.when((time_ms >= earliest) & (time_ms <= latest), time_ms)
+
+
+def told_a_time(time: Column) -> Column:
+    seconds = time.try_cast(NUMBER)
+    return F.coalesce(time.isNotNull() & (seconds.isNull() | (seconds != 0)), F.lit(False))
+
+
+def other_json(text: Column) -> Column:
+    """A value under `other` as JSON: a number where it reads as one, else a text, else nothing.
+
+    The pattern comes first because a cast that fails costs an exception.
+    """
+    amount = text.try_cast(NUMBER)
+    structure = any_of([F.startswith(text, F.lit(start)) for start in values.STRUCTURE_STARTS])
+    numeric = matches(text, values.NUMBER_PATTERN)
+    plain = ~structure & ~matches(text, values.INEXACT_PATTERN)
+    return F.when(numeric & amount.isNotNull(), slim(amount.cast("string"))).when(plain, quoted(text))
+
+
+def slim(numbers: Column) -> Column:
+    """Numbers with three decimals, in a list or alone, without the zeros at their end: 5.000 is 5."""
+    return F.regexp_replace(numbers, r"\.?0+(?=[,}]|$)", "")
+
+
+def quoted(text: Column) -> Column:
+    listed = F.to_json(F.array(text))
+    return F.when(text.isNotNull(), F.substring(listed, F.lit(2), F.length(listed) - 2))
+
+
+def matches(text: Column, pattern: str) -> Column:
+    return text.rlike(rf"\A(?:{pattern})\z")
+
+
+def any_of(conditions: Sequence[Column]) -> Column:
+    return reduce(Column.__or__, conditions)
