@@ -26,6 +26,7 @@ from strom.streams import topics
 NORMALISE = "normalise"
 STAGES = (NORMALISE, *STORE_STAGES)
 TICK_SECONDS = 5.0
+FINISH_SECONDS = 8.0  # for the batch under way, when stopped
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ class Pipeline:
             if job is not None and store is not None:
                 job.tick(_now_ms(), caught_up.tells(raw, store))
         log.info("the pipeline stops")
+        if store is not None:
+            _let_finish(store)
 
     def _await(self, condition: Callable[[], bool], queries: Sequence[StreamingQuery]) -> None:
         while not condition() and not self._stop.wait(0.1):
@@ -143,6 +146,13 @@ class Pipeline:
 
 def _is_at_work(query: StreamingQuery) -> bool:
     return bool(query.status["isTriggerActive"]) or query.lastProgress is not None
+
+
+def _let_finish(query: StreamingQuery) -> None:
+    """Give a batch under way the time to end; cut off, it would only have to be repeated."""
+    deadline = time.monotonic() + FINISH_SECONDS
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def _raise_failure(queries: Sequence[StreamingQuery]) -> None:
