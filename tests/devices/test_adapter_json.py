@@ -86,6 +86,12 @@ def test_without_name_the_last_level_of_the_topic_names_the_meter() -> None:
     assert (found["meter"], found["flags"]) == ("keller", ["unnamed"])
 
 
+def test_a_name_that_no_database_takes_is_none() -> None:
+    found = outcome(message(name="a\x00b", import_wh=entry(1)), topic="sma/keller")
+    assert (found["meter"], found["flags"]) == ("keller", ["unnamed"])
+    assert outcome(message(name="", import_wh=entry(1)), topic="sma/" + "x" * 201) == {"reason": "no-meter"}
+
+
 def test_a_message_with_only_ids_is_a_reading() -> None:
     found = outcome(b'{"name":"","0-0:96.1.0":{"value":"AT-1"}}')
     assert (found["meter"], found["clock"], found["flags"]) == ("AT-1", "received", ["no-time"])

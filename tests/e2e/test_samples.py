@@ -9,7 +9,7 @@ import pytest
 from strom.domain.reading import REASONS
 from strom.stack.supervisor import Stack
 from strom.streams import topics
-from tests.e2e.way import Outcome, await_outcomes, publish
+from tests.e2e.way import Outcome, await_outcomes, await_taken_in, publish
 
 PAYLOADS = Path(__file__).parent.parent / "payloads"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((PAYLOADS / "expected.json").read_text())
@@ -57,3 +57,19 @@ def test_hostile_payloads_end_in_the_dead_letter_and_the_stream_goes_on(whole: S
         assert outcome.headers["strom-detail"]
         assert outcome.value == outcome.payload
     assert json.loads(survivor.value)["meter"] == "after-the-storm"
+
+
+def test_absurd_readings_do_not_stop_the_tables(whole: Stack) -> None:
+    absurd = [
+        b'{"name":"a\\u0000b","1-0:1.8.0":{"value":1}}',
+        b'{"name":"absurd","1-0:1.8.0":{"value":999999999999999.999},"0.2.2":{"value":"x\\u0000y"}}',
+        *(
+            b'{"name":"absurd","1-0:32.7.0":{"value":999999999999999,"time":%d}}' % time
+            for time in range(1_763_229_600, 1_763_229_640)
+        ),
+    ]
+    publish(whole.settings, [("sma/keller", payload) for payload in absurd])
+    first, second, *_ = await_outcomes(whole.settings, absurd)
+    assert json.loads(first.value)["meter"] == "keller"
+    assert json.loads(second.value)["flags"] == ["bad-value", "no-time"]
+    await_taken_in(whole.settings)

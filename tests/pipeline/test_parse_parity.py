@@ -81,7 +81,20 @@ numeric_texts = numbers.map(str) | st.sampled_from(
     ]
 )
 ids = st.sampled_from(
-    ["AT-4711", "1KFM02", "4711", "4711.5", "2025-11-15 19:15:00", "12:30", "", " ", "ä", "x" * 80, "0" * 20]
+    [
+        "AT-4711",
+        "a\x00b",
+        "1KFM02",
+        "4711",
+        "4711.5",
+        "2025-11-15 19:15:00",
+        "12:30",
+        "",
+        " ",
+        "ä",
+        "x" * 80,
+        "0" * 20,
+    ]
 )
 scalars = st.one_of(numbers, numeric_texts, ids, st.none(), st.booleans(), st.text(max_size=8))
 structures = st.sampled_from(
@@ -138,7 +151,7 @@ payloads = (
     | st.binary(max_size=40)
     | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace"))
 )
-topics = st.sampled_from([None, "sma", "sma/keller", "sma/", "/"])
+topics = st.sampled_from([None, "sma/" + "x" * 201, "sma", "sma/keller", "sma/", "/"])
 
 
 def test_samples_come_out_alike(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from strom.demo.summary import Summary
@@ -10,6 +11,7 @@ from strom.demo.taps import Taps
 from strom.devices.adapter import Publisher
 from strom.devices.simulator import Fleet, parse_kinds
 from strom.devices.simulator.timeline import Timeline
+from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.reads import table_counts, taken_in
@@ -92,13 +94,18 @@ class Demo:
     ) -> int:
         """Let the meters publish along the timeline; returns how much the broker confirmed."""
         publisher = self._publisher(timeline, faults_from_ms)
-        sender = threading.Thread(target=publisher.run, args=(self._stop,), name="demo-meters", daemon=True)
-        sender.start()
-        while sender.is_alive():
-            sender.join(_LOOK_SECONDS)
-            self._raise_failure()
-            on_tick(self._line(state, before + publisher.progress.published))
-        return publisher.progress.published
+        with ThreadPoolExecutor(1, "demo-meters") as pool:
+            sending = pool.submit(publisher.run, self._stop)
+            while not sending.done():
+                wait([sending], _LOOK_SECONDS)
+                self._raise_failure()
+                on_tick(self._line(state, before + publisher.progress.published))
+            progress = sending.result()
+        if progress.open and not self._stop.is_set():
+            raise StromError(
+                f"{progress.open:,} messages were never confirmed by the MQTT broker.", exit_code=1
+            )
+        return progress.published
 
     def _publisher(self, timeline: Timeline, faults_from_ms: int | None) -> Publisher:
         fleet = Fleet(

@@ -6,15 +6,16 @@ Counts each raw record once, however often it was repeated, and notes how long a
 import json
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http.client import HTTPException
 
-from strom.errors import StromError
 from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.admin import admin_client
 from strom.streams.consumer import Record, Records
+from strom.streams.offsets import end_offsets, find_topics, partitions_of
 from strom.streams.start import LATEST
 
 _RETRY_SECONDS = 1.0
@@ -28,8 +29,9 @@ class Latencies:
     values: list[int] = field(default_factory=list)
 
     def note(self, published: str | int | None, arrived_ms: int) -> None:
-        if self.since_ms is not None and published is not None and int(published) >= self.since_ms:
-            self.values.append(arrived_ms - int(published))
+        stamp = str(published)
+        if self.since_ms is not None and stamp.isdecimal() and int(stamp) >= self.since_ms:
+            self.values.append(arrived_ms - int(stamp))
 
     def quantile(self, share: float) -> int | None:
         if not self.values:
@@ -63,6 +65,8 @@ class TopicTap:
     """Follows raw, readings and dead letters from the moment it is opened."""
 
     def __init__(self, settings: Settings) -> None:
+        # After a restart `normalise` may repeat what it wrote in an earlier run; that is not this run's.
+        self._first = raw_ends(settings)
         watched = [topics.RAW, topics.READINGS, topics.DEAD_LETTER]
         self._records = Records(settings, watched, start=LATEST)
         self.raw = 0
@@ -96,7 +100,7 @@ class TopicTap:
                 self._opened.set()
                 for record in records:
                     self._count(record)
-        except StromError as error:
+        except Exception as error:  # told by whoever waits for the counts
             self.failure = error
         finally:
             self._opened.set()
@@ -105,11 +109,24 @@ class TopicTap:
         origin = record.header(topics.HEADER_ORIGIN) or ""
         if record.topic == topics.RAW:
             self.raw += 1
+        elif not self._is_of_this_run(origin):
+            return
         elif record.topic == topics.DEAD_LETTER:
             self.dead_letters.add(origin)
         elif origin not in self.readings:
             self.readings.add(origin)
             self.latencies.note(record.header(topics.HEADER_PUBLISHED), record.at_ms or 0)
+
+    def _is_of_this_run(self, origin: str) -> bool:
+        place = origin.rsplit("/", 2)[1:]
+        return len(place) == 2 and int(place[1]) >= self._first.get(int(place[0]), 0)
+
+
+def raw_ends(settings: Settings) -> dict[int, int]:
+    """Where each partition of the raw topic ends now."""
+    client = admin_client(settings)
+    places = partitions_of(find_topics(settings, client, [topics.RAW], None))
+    return {partition: end for (_, partition), end in end_offsets(settings, client, places).items()}
 
 
 class PageTap:
@@ -133,7 +150,7 @@ class PageTap:
             try:
                 with urllib.request.urlopen(self._address, timeout=30) as stream:  # noqa: S310  our own page
                     _read_events(stream.readline, self._event, self._stopping)
-            except (OSError, urllib.error.URLError):
+            except (OSError, HTTPException):
                 self._stopping.wait(_RETRY_SECONDS)
 
     def _event(self, name: str, data: str) -> None:

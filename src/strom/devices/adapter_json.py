@@ -193,10 +193,11 @@ def _meter(message: dict[str, Any], meter_number: str | None, topic: str | None,
     meter = values.name(values.scalar_text(message.get("name"))) or meter_number
     if meter is not None:
         return meter
-    if not topic:
+    level = values.topic_name(topic)
+    if level is None:
         raise Rejected(rules.NO_METER)
     flags.add(rules.UNNAMED)
-    return topic.rsplit("/", 1)[-1] or topic
+    return level
 
 
 def _at(message: dict[str, Any], received_ms: int, flags: set[str]) -> tuple[int, str]:

@@ -29,6 +29,7 @@ DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[^:]*:.*"
 INEXACT_PATTERN = r"[\x00-\x20]*[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?[\x00-\x20]*"
 
 NAME_LENGTH = 200
+NUL = "\x00"  # no database takes it
 # A text that begins so is a JSON structure (or Java's quoted "Infinity"), not something a person typed.
 STRUCTURE_STARTS = ("{", "[", '"')
 
@@ -85,14 +86,26 @@ def name(text: str | None) -> str | None:
     if text is None:
         return None
     trimmed = text.strip(BLANKS)
-    if not trimmed or len(trimmed) > NAME_LENGTH or trimmed.startswith(STRUCTURE_STARTS):
+    if not trimmed or len(trimmed) > NAME_LENGTH or trimmed.startswith(STRUCTURE_STARTS) or NUL in trimmed:
         return None
     return trimmed
 
 
+def topic_name(topic: str | None) -> str | None:
+    """The meter's name by the MQTT topic that it sends on: the topic's last level."""
+    if not topic:
+        return None
+    level = topic.rsplit("/", 1)[-1] or topic
+    return None if len(level) > NAME_LENGTH or NUL in level else level
+
+
 def is_plain_text(text: str) -> bool:
     """Whether a value that is no number may stand as text: not a structure, and not a number out of range."""
-    return not text.startswith(STRUCTURE_STARTS) and re.fullmatch(INEXACT_PATTERN, text) is None
+    return (
+        not text.startswith(STRUCTURE_STARTS)
+        and NUL not in text
+        and re.fullmatch(INEXACT_PATTERN, text) is None
+    )
 
 
 def plausible_time(seconds: Decimal, received_ms: int) -> bool:

@@ -13,6 +13,7 @@ from strom.domain.segments import Rules
 
 CELL_MS = 300_000
 PHASES = ("l1", "l2", "l3")
+MOST_VOLTS = 1_000_000
 
 _EXACT = "decimal(20,0)"  # the product of hostile powers and times does not fit 64 bits
 
@@ -23,7 +24,7 @@ def moments(readings: DataFrame) -> DataFrame:
     return readings.groupBy("meter", F.unix_millis("at").alias("t")).agg(
         *(_milli(f"{direction}_wh", f"{direction}_c") for direction in Direction),
         *(_milli(f"{direction}_w", f"{direction}_p") for direction in Direction),
-        *(_milli(f"voltage_{phase}_v", phase) for phase in PHASES),
+        *(_voltage(f"voltage_{phase}_v", phase) for phase in PHASES),
         F.unix_millis(F.max("received")).alias("received"),
         F.unix_millis(F.min("received")).alias("received_first"),
         F.max_by("value", later).alias("value"),
@@ -76,7 +77,16 @@ def _in_order() -> WindowSpec:
 
 
 def _milli(field: str, name: str) -> Column:
-    return (F.max(field) * 1000).cast("bigint").alias(name)
+    return _milli_of(F.max(field)).alias(name)
+
+
+def _voltage(field: str, name: str) -> Column:
+    """Beyond a million volts it is no voltage, and sums of such would not fit 64 bits."""
+    return _milli_of(F.max(F.when(F.abs(F.col(field)) < MOST_VOLTS, F.col(field)))).alias(name)
+
+
+def _milli_of(value: Column) -> Column:
+    return (value * 1000).cast("bigint")
 
 
 def _valued(frame: DataFrame) -> DataFrame:

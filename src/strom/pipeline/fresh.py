@@ -17,7 +17,7 @@ def fresh_readings(batch: DataFrame, marks: list[Mark]) -> DataFrame:
     """The batch, one row per origin, without what the marks cover; all rows of a meter in one partition."""
     return (
         batch.transform(_with_origin)
-        .transform(lambda frame: _without_marked(frame, marks))
+        .transform(lambda frame: unmarked(frame, marks))
         .repartition("meter")
         .dropDuplicates(["meter", "origin"])
     )
@@ -45,7 +45,7 @@ def _with_origin(batch: DataFrame) -> DataFrame:
     )
 
 
-def _without_marked(frame: DataFrame, marks: list[Mark]) -> DataFrame:
+def unmarked(frame: DataFrame, marks: list[Mark]) -> DataFrame:
     """A lower offset that arrived later than everything before belongs to a topic that was made anew: it is new."""
     if not marks:
         return frame

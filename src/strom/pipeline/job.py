@@ -65,12 +65,18 @@ class Pipeline:
     def _catch_up(self, spark: SparkSession, job: StoreJob | None) -> None:
         """What is there now, and no more: first the readings, then all that is made of them."""
         if NORMALISE in self._stages:
-            self._start_normalise(spark, available_now=True).awaitTermination()
-            log.info("normalise has caught up")
-        if job is not None:
-            self._start_store(spark, job, available_now=True).awaitTermination()
-            log.info("%s have caught up", ", ".join(job.stages))
-            job.tick(_now_ms(), True)
+            self._await_end(self._start_normalise(spark, available_now=True))
+        if job is not None and not self._stop.is_set():
+            self._await_end(self._start_store(spark, job, available_now=True))
+            job.tick(_now_ms(), not self._stop.is_set())
+
+    def _await_end(self, query: StreamingQuery) -> None:
+        while query.isActive and not self._stop.wait(0.1):
+            pass
+        if query.exception() is not None:
+            _raise_failure([query])
+        if not self._stop.is_set():
+            log.info("%s caught up", query.name)
 
     def _follow(self, spark: SparkSession, job: StoreJob | None, on_ready: Callable[[], None]) -> None:
         caught_up = CaughtUp(self._settings)
@@ -106,6 +112,10 @@ class Pipeline:
             .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
             .option("kafka.max.request.size", str(2 * topics.MAX_MESSAGE_BYTES))
             .option("kafka.compression.type", "lz4")
+            # Rows must reach a partition in order and without gaps, or a repeat could not be told from a new one.
+            .option("kafka.acks", "all")
+            .option("kafka.enable.idempotence", "true")
+            .option("kafka.delivery.timeout.ms", str(2**31 - 1))
             .option("checkpointLocation", f"{self._settings.checkpoint_root}/{NORMALISE}")
         )
         if available_now:

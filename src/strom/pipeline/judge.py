@@ -45,12 +45,17 @@ def is_date_or_time(text: Column) -> Column:
 def owner_name(text: Column) -> Column:
     trimmed = F.trim(text, F.lit(values.BLANKS))
     structure = any_of([F.startswith(trimmed, F.lit(start)) for start in values.STRUCTURE_STARTS])
-    return F.when((trimmed != "") & (F.length(trimmed) <= values.NAME_LENGTH) & ~structure, trimmed)
+    return F.when((trimmed != "") & _storable(trimmed) & ~structure, trimmed)
 
 
 def last_level(topic: Column) -> Column:
     last = F.substring_index(topic, "/", -1)
-    return F.when(last != "", last).when(topic != "", topic)
+    level = F.when(last != "", last).when(topic != "", topic)
+    return F.when(_storable(level), level)
+
+
+def _storable(name: Column) -> Column:
+    return (F.length(name) <= values.NAME_LENGTH) & ~F.contains(name, F.lit(values.NUL))
 
 
 def plausible(time: Column) -> Column:
@@ -73,7 +78,7 @@ def other_json(text: Column) -> Column:
     amount = text.try_cast(NUMBER)
     structure = any_of([F.startswith(text, F.lit(start)) for start in values.STRUCTURE_STARTS])
     numeric = matches(text, values.NUMBER_PATTERN)
-    plain = ~structure & ~matches(text, values.INEXACT_PATTERN)
+    plain = ~structure & ~F.contains(text, F.lit(values.NUL)) & ~matches(text, values.INEXACT_PATTERN)
     return F.when(numeric & amount.isNotNull(), slim(amount.cast("string"))).when(plain, quoted(text))
 
 

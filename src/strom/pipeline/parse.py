@@ -41,6 +41,7 @@ _STRICT = {
     "allowNonNumericNumbers": "false",
     "allowUnquotedFieldNames": "false",
 }
+_SOURCE_PATTERN = "[a-z0-9-]{1,32}"  # anything else was not written by a door of ours
 _ENTRY = StructType([StructField("value", StringType()), StructField("time", StringType())])
 _FIELD_REGISTERS = (*MEASURED, *METER_NUMBERS)
 _FIELD_SPELLINGS = tuple(spelling for register in _FIELD_REGISTERS for spelling in register.spellings)
@@ -69,15 +70,14 @@ def _arrival(raw: DataFrame) -> DataFrame:
     header = F.map_from_entries(
         F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>"))
     )
+    source = F.col("header").getItem(topics.HEADER_SOURCE).cast("string")
     told = F.col("header").getItem(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
     sane = told.between(values.EARLIEST_SECONDS * 1000, 4_102_444_800_000)
     return (
         raw.withColumn("header", header)
         .withColumn("text", F.coalesce(F.col("value").cast("string"), F.lit("")))
         .withColumn("received_ms", F.when(sane, told).otherwise(F.unix_millis("timestamp")))
-        .withColumn(
-            "source", F.coalesce(F.col("header").getItem(topics.HEADER_SOURCE).cast("string"), F.lit("kafka"))
-        )
+        .withColumn("source", F.when(matches(source, _SOURCE_PATTERN), source).otherwise("kafka"))
         .withColumn("mqtt_topic", F.col("header").getItem(topics.HEADER_TOPIC).cast("string"))
     )
 
@@ -127,7 +127,7 @@ def _second_look(parsed: DataFrame) -> DataFrame:
     word = secrets.token_hex(16)
     wrapped = F.concat(F.lit("["), F.col("text"), F.lit(f',"{word}"]'))
     elements = F.from_json(wrapped, "array<string>", _STRICT)
-    is_json = (F.size("elements") == 2) & (F.col("elements")[1] == word) & F.is_valid_utf8("text")
+    is_json = (F.size("elements") == 2) & (F.get("elements", F.lit(1)) == word) & F.is_valid_utf8("text")
     is_object = F.startswith(F.ltrim("text", F.lit(" \t\r\n")), F.lit("{"))
     known = F.exists(F.map_keys("texts"), lambda key: key.isin(list(SPELLINGS)))
     unreadable = F.exists(
@@ -169,7 +169,7 @@ def _is_rest(entry: Column) -> Column:
 def _is_object(entry: Column) -> Column:
     """Whether a member, seen as text, is an object and not a string that looks like one: the rewritten message tells."""
     as_object = F.concat(F.lit('"'), entry["key"], F.lit('":{'))
-    return F.startswith(entry["value"], F.lit("{")) & F.contains(F.col("elements")[0], as_object)
+    return F.startswith(entry["value"], F.lit("{")) & F.contains(F.get("elements", F.lit(0)), as_object)
 
 
 def _register(entry: Column) -> Column:

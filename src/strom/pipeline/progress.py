@@ -2,11 +2,12 @@
 
 import json
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.client import as_strom_error
 
 Offsets = dict[int, int]  # partition → offset
 
@@ -18,13 +19,20 @@ class CaughtUp:
         self._consumer = Consumer(
             {"bootstrap.servers": settings.kafka_bootstrap, "group.id": "strom-pipeline-progress"}
         )
-        self._raw_at_start = self._ends(topics.RAW)
+        try:
+            self._raw_at_start = self._ends(topics.RAW)
+        except KafkaException as error:
+            raise as_strom_error(settings, "tell how far its topics go", error) from None
 
     def tells(self, raw: StreamingQuery | None, store: StreamingQuery) -> bool:
         """Whether all of `readings` is taken in and the real-time query is past what was waiting at the start."""
         if raw is not None and not _reached(_position(raw, topics.RAW), self._raw_at_start):
             return False
-        return _reached(_position(store, topics.READINGS), self._ends(topics.READINGS))
+        try:
+            ends = self._ends(topics.READINGS)
+        except KafkaException:
+            return False  # nobody can tell while Kafka is away
+        return _reached(_position(store, topics.READINGS), ends)
 
     def _ends(self, topic: str) -> Offsets:
         partitions = self._consumer.list_topics(topic, timeout=10).topics[topic].partitions
@@ -44,4 +52,8 @@ def _position(query: StreamingQuery, topic: str) -> Offsets | None:
 
 
 def _reached(position: Offsets | None, ends: Offsets) -> bool:
-    return position is not None and all(position.get(number, 0) >= end for number, end in ends.items())
+    return (
+        position is not None
+        and bool(ends)
+        and all(position.get(number, 0) >= end for number, end in ends.items())
+    )

@@ -21,7 +21,7 @@ _SCHEMA = ", ".join(
 def typed_readings(records: DataFrame) -> DataFrame:
     """Columns of the Kafka source (with headers) in; a reading's fields, its JSON and where it stands out.
 
-    What is not a reading of this schema version (somebody else wrote into the topic) has no meter or time and is left out.
+    What was not written by `normalise` (somebody else wrote into the topic) has no origin and is left out.
     """
     origin = _header(topics.HEADER_ORIGIN)
     return (
@@ -35,6 +35,7 @@ def typed_readings(records: DataFrame) -> DataFrame:
             "timestamp",
         )
         .where("reading.meter IS NOT NULL AND reading.at IS NOT NULL AND reading.received IS NOT NULL")
+        .where("origin IS NOT NULL")
         .select("reading.*", "value", "origin", "published", "partition", "offset", "timestamp")
     )
 

@@ -16,7 +16,7 @@ from strom.errors import StromError
 from strom.pipeline import cells as native
 from strom.pipeline import latest, profile_rows, watch
 from strom.pipeline.archive import Archive
-from strom.pipeline.fresh import fresh_readings, reached_marks
+from strom.pipeline.fresh import fresh_readings, reached_marks, unmarked
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.profile import update_series
 from strom.pipeline.series import Update
@@ -29,6 +29,7 @@ from strom.store.meter_tables import load_states, silent_meters
 from strom.store.schema import ensure_schema
 from strom.store.writes import Work, Writer
 
+LAKE = "lake"  # whose marks tell what the lake holds
 STAGES = ("archive", "profile", "latest", "watch")
 # Late readings are looked up in the lake; alerts need the series and the intervals.
 _NEEDS = {"profile": ("archive", "latest"), "watch": ("archive", "latest", "profile")}
@@ -67,13 +68,20 @@ class StoreJob:
             try:
                 marks, count = reached_marks(fresh)
                 if "archive" in self.stages:
-                    self._archive.append(fresh, count, writer=self._writer_id(), batch_id=batch_id)
+                    self._append(work, fresh, batch_id)
                 if count and self.stages != ("archive",):
                     self._tables(work, fresh)
                 self._outbox.confirm()
                 save_marks(work, self._job, marks)
             finally:
                 fresh.unpersist()
+
+    def _append(self, work: Work, fresh: DataFrame, batch_id: int) -> None:
+        """The lake is one, whichever stages run together: what another job of ours has put there stays out."""
+        missing = unmarked(fresh, load_marks(work, LAKE))
+        marks, count = reached_marks(missing)
+        self._archive.append(missing, count, writer=self._writer_id(), batch_id=batch_id)
+        save_marks(work, LAKE, marks)
 
     def tick(self, now_ms: int, caught_up: bool) -> None:
         """Find what time alone tells. With a backlog nothing can be said: the messages may just not be read yet."""

@@ -71,8 +71,8 @@ class Keeper:
             self.restarts += 1
             try:
                 await self._start()
-            except StromError as error:
-                self._report(str(error))
+            except Exception as error:  # whatever it is, the part must be tried again
+                self._report(f"{self.part.label} did not start: {error}")
 
     async def halt(self) -> None:
         """Stop it and leave it stopped until `resume`."""
@@ -93,7 +93,7 @@ class Keeper:
         try:
             await self._await_ready(self.process)
             await asyncio.to_thread(self.part.settle)
-        except StromError:
+        except Exception:
             await self._discard()
             raise
         self.ready.set()
