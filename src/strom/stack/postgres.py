@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from strom.errors import StromError
 from strom.stack.owner import as_user, give
 from strom.stack.part import NotReadyError, Part
-from strom.stack.processes import program_of
+from strom.stack.processes import command_of
 from strom.stack.programs import find_postgres, postgres_version
 
 HOST = "127.0.0.1"
@@ -91,10 +91,15 @@ class Postgres(Part):
         return marker.read_text(encoding="ascii").strip() if marker.exists() else None
 
     def _drop_stale_pid(self) -> None:
-        """After a crash of the machine the pid in it may be another program's, and Postgres would refuse to start."""
+        """After a crash the pid in it may be another program's, or of a process that is dead but not yet buried.
+
+        Postgres would refuse to start for either; only one that serves this very folder is a reason to refuse.
+        """
         marker = self.data / "postmaster.pid"
-        if marker.exists() and program_of(int(marker.read_text(encoding="ascii").split()[0])) != "postgres":
-            marker.unlink()
+        if marker.exists():
+            pid = int(marker.read_text(encoding="ascii").split()[0])
+            if str(self.data) not in command_of(pid):
+                marker.unlink()
 
     def _create_cluster(self) -> None:
         """In a folder beside, renamed when complete: an interruption leaves nothing half-made behind."""

@@ -15,12 +15,12 @@ def birth(pid: int) -> str | None:
     return None if state in "ZX" else rest[18]
 
 
-def program_of(pid: int) -> str | None:
-    """The name of the program that the process runs."""
+def command_of(pid: int) -> list[str]:
+    """The command line of the process; empty for one that is gone, or dead and not yet buried."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
     except OSError:
-        return None
+        return []
 
 
 def is_alive(pid: int | None) -> bool:
