@@ -8,7 +8,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
 from strom.settings import Settings
-from strom.store.schema import connect
+from strom.store.reads import taken_in
 from strom.streams import topics
 from strom.streams.consumer import Record, Records
 from strom.streams.start import EARLIEST
@@ -85,13 +85,11 @@ def await_taken_in(settings: Settings) -> None:
         _, partition, offset = (record.header(topics.HEADER_ORIGIN) or "").rsplit("/", 2)
         last[int(partition)] = max(int(offset), last.get(int(partition), -1))
 
-    def taken_in() -> bool:
-        with connect(settings.postgres_url) as connection:
-            query = "SELECT raw_partition, max(raw_offset) FROM pipeline_marks GROUP BY 1"
-            marks = {int(row[0]): int(row[1]) for row in connection.execute(query).fetchall()}
-        return all(marks.get(partition, -1) >= offset for partition, offset in last.items())
+    def all_taken_in() -> bool:
+        stored = taken_in(settings.postgres_url)
+        return all(stored.get(partition, -1) >= offset for partition, offset in last.items())
 
-    await_true(taken_in, "every reading in the tables")
+    await_true(all_taken_in, "every reading in the tables")
 
 
 def _place(record: Record) -> str:

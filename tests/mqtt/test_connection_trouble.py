@@ -109,7 +109,8 @@ def test_a_connection_that_does_not_read_is_not_taken_for_dead(peer: Peer, conne
     connected(connection)
     connection.reading = False
     for later in range(20, 1000, 20):
-        connection.tick(time.monotonic() + later)
+        connection.tick(time.monotonic() + later)  # would raise
+    assert connection.accepted
 
 
 def test_a_broker_that_closes_is_noticed(peer: Peer, connection: Connection) -> None:

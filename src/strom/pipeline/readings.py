@@ -3,16 +3,15 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from strom.domain import values
 from strom.domain.reading import NUMBER_FIELDS
+from strom.pipeline.judge import NUMBER
 from strom.streams import topics
 
-_NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
 _ORIGIN_PATTERN = r"\A[^/]+/[0-9]{1,9}/[0-9]{1,18}\z"  # anything else was not written by `normalise`
 _SCHEMA = ", ".join(
     [
         "meter string, at timestamp, received timestamp, source string, clock string",
-        *(f"{field} {_NUMBER}" for field in NUMBER_FIELDS),
+        *(f"{field} {NUMBER}" for field in NUMBER_FIELDS),
         "meter_number string, other string, flags array<string>",
     ]
 )

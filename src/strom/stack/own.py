@@ -47,7 +47,7 @@ class Pipeline(OwnPart):
     label: ClassVar[str] = "the pipeline"
     needs: ClassVar[tuple[str, ...]] = ("kafka", "postgres")
     verb: ClassVar[tuple[str, ...]] = ("pipeline", "run")
-    start_seconds: ClassVar[float] = 240.0  # a JVM, a Spark session and five queries on a busy small machine
+    start_seconds: ClassVar[float] = 240.0  # a JVM, a Spark session and two queries on a busy small machine
     stop_seconds: ClassVar[float] = 60.0
 
     @property
