@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 UV ?= uv
 BIN := .venv/bin
 
-.PHONY: help setup setup-dev demo test check lint format lock clean
+.PHONY: help setup setup-dev demo test fuzz check lint format lock clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | column -t -s $$'\t'
@@ -21,6 +21,9 @@ demo: setup ## Run everything with simulated meters; flags: make demo ARGS="--fo
 
 test: setup-dev lint ## Pass all checks and tests, the cheap ones first
 	@scripts/test $(ARGS)
+
+fuzz: setup-dev ## Run the property tests with many random examples instead of the usual fixed ones
+	@scripts/test --hypothesis-profile=fuzz --timeout=3600 -m "not stack" $(ARGS)
 
 check: setup-dev lint ## Check style, types, imports and docs
 	@scripts/test --docs-only

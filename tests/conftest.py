@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -22,6 +23,11 @@ from strom.settings import (
 )
 from strom.stack.catalogue import SERVERS
 from strom.stack.supervisor import Stack
+
+# The tests of a commit pass or fail alike wherever they run; `make fuzz` looks for what they do not know yet.
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2000, print_blob=True)
+hypothesis.settings.load_profile("same")
 
 
 def free_ports(count: int) -> list[int]:

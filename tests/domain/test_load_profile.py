@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from strom.domain.acceptance import Point, series, walk
@@ -186,7 +186,6 @@ def assert_same(chain: Chain, points: Sequence[Point], *, power: bool = False) -
     assert sorted((gap.start, gap.end, gap.mwh) for gap in chain.gaps.values() if gap) == judge.gaps
 
 
-@settings(deadline=None)
 @given(histories(), st.randoms(use_true_random=False))
 def test_any_history_in_any_order_and_twice_gives_the_rules_slots(
     points: list[Point], chance: random.Random
@@ -196,13 +195,11 @@ def test_any_history_in_any_order_and_twice_gives_the_rules_slots(
     assert_same(evaluate([Sample(t, counter=c) for t, c in shuffled], RULES), shuffled)
 
 
-@settings(deadline=None)
 @given(histories())
 def test_held_power_gives_the_rules_slots(points: list[Point]) -> None:
     assert_same(evaluate([Sample(t, power=v) for t, v in points], RULES), points, power=True)
 
 
-@settings(deadline=None)
 @given(histories())
 def test_slots_and_gaps_sum_to_the_difference_of_the_totals(points: list[Point]) -> None:
     chain = evaluate([Sample(t, counter=c) for t, c in points], RULES)
@@ -218,7 +215,6 @@ def test_slots_and_gaps_sum_to_the_difference_of_the_totals(points: list[Point])
 
 
 @pytest.mark.parametrize("measure", list(Measure))
-@settings(deadline=None)
 @given(points=histories(), cuts=st.lists(st.integers(0, 50), max_size=6))
 def test_walking_in_parts_from_what_was_settled_gives_the_same(
     measure: Measure, points: list[Point], cuts: list[int]
@@ -245,7 +241,6 @@ def test_walking_in_parts_from_what_was_settled_gives_the_same(
     assert {s: g for s, g in gaps.items() if g} == {s: g for s, g in chain.gaps.items() if g}
 
 
-@settings(deadline=None)
 @given(points=histories(), late=histories())
 def test_a_late_reading_changes_nothing_up_to_an_anchor_before_it(
     points: list[Point], late: list[Point]

@@ -25,8 +25,11 @@ NUMBER_PATTERN = r"[\x00-\x20]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,
 ID_PATTERN = r"[0-9A-Za-z][0-9A-Za-z ._/-]{0,62}"
 FRACTION_PATTERN = r"[0-9]+\.[0-9]+(E-?[0-9]+)?"
 DATE_PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[^:]*:.*"
-# A fraction or power of ten that `number` refused is out of range; digits alone may be a long id.
-INEXACT_PATTERN = r"[\x00-\x20]*[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?[\x00-\x20]*"
+# A fraction or power of ten that `number` refused is out of range (a reader of JSON may have made it "Infinity");
+# digits alone may be a long id.
+INEXACT_PATTERN = (
+    r"[\x00-\x20]*[+-]?(([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?|Infinity)[\x00-\x20]*"
+)
 
 NAME_LENGTH = 200
 NUL = "\x00"  # no database takes it
