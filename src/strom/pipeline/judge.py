@@ -1,34 +1,20 @@
 """The rules of `domain/values.py` as columns: what is a number, an id, a name, a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from strom.domain import values
-from strom.domain.obis import ERROR_VALUES, MEASURED, Register
-from strom.pipeline.parsed import value_of
 
 NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
+_PLAIN = r"\A[0-9A-Za-z :.*_-]*+\z"  # nothing that JSON would have to escape
 
 
-def number(register: Register) -> Column:
-    value = value_of(register).try_cast(NUMBER)
-    return F.when(~value.isin([F.lit(error).cast(NUMBER) for error in ERROR_VALUES]), value)
-
-
-def from_tariffs(direction: str) -> Column:
-    """The tariffs' sum where no total came, unless a tariff that came cannot be read."""
-    total = next(register for register in MEASURED if register.field == f"{direction}_wh")
-    tariffs = [register for register in MEASURED if register.field.startswith(f"{direction}_t")]
-    spoiled = any_of([value_of(tariff).isNotNull() & F.col(tariff.field).isNull() for tariff in tariffs])
-    some = any_of([F.col(tariff.field).isNotNull() for tariff in tariffs])
-    zero = F.lit(0).cast(NUMBER)
-    summed = reduce(Column.__add__, (F.coalesce(F.col(tariff.field), zero) for tariff in tariffs)).try_cast(
-        NUMBER
-    )
-    return F.when(value_of(total).isNull() & some & ~spoiled, summed)
+def with_value(value: Column, use: Callable[[Column], Column]) -> Column:
+    """`use` of a value that is computed once."""
+    return F.get(F.transform(F.array(value), use), F.lit(0))
 
 
 def identifier(text: Column) -> Column:
@@ -36,6 +22,10 @@ def identifier(text: Column) -> Column:
         matches(text, values.ID_PATTERN) & ~matches(text, values.FRACTION_PATTERN) & ~is_date_or_time(text)
     )
     return F.when(is_id, text)
+
+
+def is_bad_identifier(text: Column) -> Column:
+    return text.isNotNull() & identifier(text).isNull() & ~is_date_or_time(text)
 
 
 def is_date_or_time(text: Column) -> Column:
@@ -82,14 +72,26 @@ def other_json(text: Column) -> Column:
     return F.when(numeric & amount.isNotNull(), slim(amount.cast("string"))).when(plain, quoted(text))
 
 
+def other_member(code: Column, text: Column) -> Column:
+    """A member of `other`; null where the value is not to be kept."""
+    return F.concat(quoted(code), F.lit(":"), other_json(text))
+
+
+def is_bad_other(text: Column) -> Column:
+    return F.coalesce(text.isNotNull() & other_json(text).isNull(), F.lit(False))
+
+
 def slim(numbers: Column) -> Column:
     """Numbers with three decimals, in a list or alone, without the zeros at their end: 5.000 is 5."""
     return F.regexp_replace(numbers, r"\.?0+(?=[,}]|$)", "")
 
 
 def quoted(text: Column) -> Column:
+    """A text as JSON; most are plain and need no more than the quotes."""
     listed = F.to_json(F.array(text))
-    return F.when(text.isNotNull(), F.substring(listed, F.lit(2), F.length(listed) - 2))
+    return F.when(text.rlike(_PLAIN), F.concat(F.lit('"'), text, F.lit('"'))).when(
+        text.isNotNull(), F.substring(listed, F.lit(2), F.length(listed) - 2)
+    )
 
 
 def matches(text: Column, pattern: str) -> Column:

@@ -34,6 +34,8 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "WARN")
+        # Else every call on a column asks the JVM five times where it was made: half of the time to build a batch's plan.
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         # The stages generate more classes than the default cache of 100 holds; without room each batch compiles anew.
         .config("spark.sql.codegen.cache.maxEntries", "5000")
         .config("spark.sql.session.timeZone", "UTC")

@@ -1,0 +1,107 @@
+"""The second look at a payload that the fixed schema cannot vouch for: is it JSON at all, and which registers does it hold that the schema does not name?"""
+
+import secrets
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from strom.domain import reading as rules
+from strom.domain.obis import CODE_PATTERN, SPELLINGS
+from strom.pipeline.judge import is_bad_other, matches, other_member, with_value
+from strom.pipeline.message import ENTRY, FIELD_SPELLINGS, STRICT
+
+
+def second_look(text: Column) -> Column:
+    """`reason` if it is none of ours, else what it holds beside the registers with a field: members of `other`, their `times`, and whether something in it is `bad`.
+
+    Spark's readers ignore what follows the first value. Put into an array before a word that no sender can guess, a
+    payload is JSON exactly if that word is the second and last element.
+    """
+    word = secrets.token_hex(16)
+    wrapped = F.concat(F.lit("["), text, F.lit(f',"{word}"]'))
+    is_object = F.startswith(F.ltrim(text, F.lit(" \t\r\n")), F.lit("{"))
+
+    def judged(elements: Column) -> Column:
+        is_json = (F.size(elements) == 2) & (F.get(elements, F.lit(1)) == word) & F.is_valid_utf8(text)
+        rewritten = F.get(elements, F.lit(0))
+        return (
+            F.when(~F.coalesce(is_json, F.lit(False)), _refused(rules.NOT_JSON))
+            .when(~is_object, _refused(rules.NOT_AN_OBJECT))
+            .otherwise(
+                with_value(
+                    _last_wins(F.from_json(text, "map<string,string>", STRICT)),
+                    lambda texts: _members(texts, rewritten),
+                )
+            )
+        )
+
+    return with_value(F.from_json(wrapped, "array<string>", STRICT), judged)
+
+
+def _last_wins(members: Column) -> Column:
+    return F.map_from_entries(F.map_entries(members))
+
+
+def _refused(reason: str) -> Column:
+    return _result(reason=F.lit(reason))
+
+
+def _result(
+    reason: Column | None = None,
+    bad: Column | None = None,
+    other: Column | None = None,
+    times: Column | None = None,
+) -> Column:
+    nothing = F.lit(None)
+    return F.struct(
+        (nothing if reason is None else reason).cast("string").alias("reason"),
+        (F.lit(False) if bad is None else bad).alias("bad"),
+        (F.lit("") if other is None else other).alias("other"),
+        (nothing if times is None else times).cast("array<string>").alias("times"),
+    )
+
+
+def _members(texts: Column, rewritten: Column) -> Column:
+    known = F.exists(F.map_keys(texts), lambda key: key.isin(list(SPELLINGS)))
+    unreadable = F.exists(
+        F.map_entries(texts),
+        lambda entry: (
+            entry["key"].isin(list(FIELD_SPELLINGS))
+            & entry["value"].isNotNull()
+            & ~_is_object(entry, rewritten)
+        ),
+    )
+    rest = F.transform(
+        F.filter(F.map_entries(texts), lambda entry: _is_rest(entry, rewritten)),
+        lambda entry: F.struct(
+            entry["key"].alias("key"), F.from_json(entry["value"], ENTRY, STRICT).alias("entry")
+        ),
+    )
+    return F.when(~F.coalesce(known, F.lit(False)), _refused(rules.NO_KNOWN_REGISTER)).otherwise(
+        with_value(rest, lambda found: _found(found, F.coalesce(unreadable, F.lit(False))))
+    )
+
+
+def _found(rest: Column, unreadable: Column) -> Column:
+    members = F.transform(rest, lambda each: other_member(each["key"], each["entry"]["value"]))
+    return _result(
+        bad=unreadable | F.exists(rest, lambda each: is_bad_other(each["entry"]["value"])),
+        other=F.array_join(F.filter(members, lambda member: member.isNotNull()), ","),
+        times=F.transform(rest, lambda each: each["entry"]["time"]),
+    )
+
+
+def _is_rest(entry: Column, rewritten: Column) -> Column:
+    """Whether a member of the message is a register without a field of its own."""
+    key = entry["key"]
+    return (
+        ~key.isin(list(FIELD_SPELLINGS))
+        & matches(key, CODE_PATTERN)
+        & F.coalesce(_is_object(entry, rewritten), F.lit(False))
+    )
+
+
+def _is_object(entry: Column, rewritten: Column) -> Column:
+    """Whether a member, seen as text, is an object and not a string that looks like one: the rewritten message tells."""
+    as_object = F.concat(F.lit('"'), entry["key"], F.lit('":{'))
+    return F.startswith(entry["value"], F.lit("{")) & F.contains(rewritten, as_object)
