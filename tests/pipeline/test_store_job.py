@@ -190,6 +190,19 @@ def _crash(*_: object) -> None:
     raise CrashError
 
 
+def test_the_lake_holds_a_reading_once_whichever_stages_bring_it(own: Settings, spark: SparkSession) -> None:
+    sent = numbered([reading(at=START + minute * 60_000, import_wh=minute) for minute in range(40)])
+    alone, together = StoreJob(own, spark, stages=("archive",)), StoreJob(own, spark)
+    alone.process(batch(spark, sent[:15]), 0)
+    together.process(batch(spark, sent[:25]), 0)
+    alone.process(batch(spark, sent[15:30]), 1)
+    together.process(batch(spark, sent[25:]), 1)
+    alone.process(batch(spark, sent[30:]), 2)
+    alone.close()
+    together.close()
+    assert_tables_are_the_function_of(own, spark, sent)
+
+
 def test_an_empty_batch_changes_nothing(job: StoreJob, own: Settings, spark: SparkSession) -> None:
     job.process(batch(spark, []), 0)
     assert fetch(own, "SELECT * FROM meters") == []

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.store.mark_tables import Mark
-from strom.streams.topics import READINGS
 
 _MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset bigint, mark_received bigint"
 
@@ -34,12 +33,9 @@ def reached_marks(fresh: DataFrame) -> tuple[list[Mark], int]:
 
 
 def _with_origin(batch: DataFrame) -> DataFrame:
-    """A record without the header (someone else's) is its own origin."""
-    own = F.concat_ws("/", F.lit(READINGS), F.col("partition"), F.col("offset"))
     parts = F.split("origin", "/")
     return (
-        batch.withColumn("origin", F.coalesce("origin", own))
-        .withColumn("raw_topic", parts[0])
+        batch.withColumn("raw_topic", parts[0])
         .withColumn("raw_partition", parts[1].cast("int"))
         .withColumn("raw_offset", parts[2].cast("bigint"))
     )

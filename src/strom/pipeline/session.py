@@ -40,8 +40,6 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.sql.codegen.cache.maxEntries", "5000")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(settings.kafka.partitions))
-        # Delta would spread the list of a table's files over 50 tasks, at every batch.
-        .config("spark.databricks.delta.snapshotPartitions", str(settings.kafka.partitions))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
         .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
         # Keys that come twice in a message: the last one counts, as in every JSON reader.

@@ -24,7 +24,7 @@ from strom.pipeline.silence import Silences
 from strom.pipeline.voltage import Voltages
 from strom.settings import RuleSettings, Settings
 from strom.store.alert_tables import load_open
-from strom.store.mark_tables import load_marks, save_marks
+from strom.store.mark_tables import Mark, load_marks, save_marks
 from strom.store.meter_tables import load_states, silent_meters
 from strom.store.schema import ensure_schema
 from strom.store.writes import Work, Writer
@@ -64,11 +64,17 @@ class StoreJob:
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """Take in one micro-batch; repeating it changes nothing."""
         with self._writer.work() as work:
-            fresh = fresh_readings(batch, load_marks(work, self._job)).persist()
+            before = load_marks(work, self._job)
+            fresh = fresh_readings(batch, before).persist()
             try:
                 marks, count = reached_marks(fresh)
                 if "archive" in self.stages:
-                    self._append(work, fresh, batch_id)
+                    lake = load_marks(work, LAKE)
+                    if set(lake) <= set(before):
+                        self._append(work, fresh, marks, count, batch_id)
+                    else:  # another job of ours has put some of it there
+                        missing = unmarked(fresh, lake)
+                        self._append(work, missing, *reached_marks(missing), batch_id)
                 if count and self.stages != ("archive",):
                     self._tables(work, fresh)
                 self._outbox.confirm()
@@ -76,10 +82,8 @@ class StoreJob:
             finally:
                 fresh.unpersist()
 
-    def _append(self, work: Work, fresh: DataFrame, batch_id: int) -> None:
-        """The lake is one, whichever stages run together: what another job of ours has put there stays out."""
-        missing = unmarked(fresh, load_marks(work, LAKE))
-        marks, count = reached_marks(missing)
+    def _append(self, work: Work, missing: DataFrame, marks: list[Mark], count: int, batch_id: int) -> None:
+        """The lake is one, whichever stages run together: its marks tell what is in it."""
         self._archive.append(missing, count, writer=self._writer_id(), batch_id=batch_id)
         save_marks(work, LAKE, marks)
 

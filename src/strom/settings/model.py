@@ -1,23 +1,12 @@
-"""All settings in one frozen object, and the only reader of the environment.
+"""The settings: every section with its defaults and limits; one frozen object."""
 
-`strom.toml` in the working folder, then `STROM_…` variables, then flags: the later wins. Every setting has its
-default and its meaning here and nowhere else; `docs/settings.md` is checked against this file.
-"""
-
-import difflib
 import os
-import sys
-import tomllib
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from strom.errors import StromError
+from pydantic import BaseModel, ConfigDict, Field
 
 ENV_PREFIX = "STROM_"
-FILE_NAME = "strom.toml"
 
 
 class Section(BaseModel):
@@ -182,145 +171,6 @@ class Settings(Section):
         """The environment of Strom's own child processes: this one's, with exactly these settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(ENV_PREFIX)}
         return inherited | self.as_environment() | {f"{ENV_PREFIX}HOME": str(self.home.absolute())}
-
-
-def java_home() -> Path | None:
-    """Where JAVA_HOME points, if it is set."""
-    folder = os.environ.get("JAVA_HOME")
-    return Path(folder) if folder else None
-
-
-def load_settings(
-    flags: dict[str, Any] | None = None,
-    *,
-    environment: dict[str, str] | None = None,
-    folder: Path | None = None,
-) -> Settings:
-    """Read file, environment and flags (`{"kafka.bootstrap": …}`, None is 'not given'); refuse what is wrong by its name."""
-    environ = dict(os.environ) if environment is None else environment
-    tree: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for dotted, value, origin in [
-        *_from_file((folder or Path.cwd()) / FILE_NAME),
-        *_from_environment(environ),
-        *((name, value, "flag") for name, value in (flags or {}).items() if value is not None),
-    ]:
-        _put(tree, dotted, value)
-        origins[dotted] = origin
-    try:
-        settings = Settings.model_validate(tree)
-    except ValidationError as error:
-        raise StromError(_sentence(error, origins)) from None
-    _check_address(settings)
-    return settings
-
-
-def has_display() -> bool:
-    """Whether a browser could show a page here."""
-    return sys.platform in ("darwin", "win32") or any(
-        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
-    )
-
-
-class Described(NamedTuple):
-    """One setting, as people look it up."""
-
-    name: str  # section.name
-    value: Any
-    meaning: str
-
-
-def described(settings: Settings) -> list[Described]:
-    """Every setting with its value and what it is for, in the order of their declaration. Passwords stay hidden."""
-    found: list[Described] = []
-    for key, field in Settings.model_fields.items():
-        value = getattr(settings, key)
-        if isinstance(value, Section):
-            found += [
-                Described(f"{key}.{name}", _shown(name, getattr(value, name)), sub.description or "")
-                for name, sub in type(value).model_fields.items()
-            ]
-        else:
-            found.append(Described(key, _shown(key, value), field.description or ""))
-    return found
-
-
-def setting_names() -> list[str]:
-    return [each.name for each in described(Settings())]
-
-
-def _shown(name: str, value: Any) -> Any:
-    if isinstance(value, Path):
-        return str(value)
-    return "…" if name == "password" and value is not None else value
-
-
-def _from_file(path: Path) -> list[tuple[str, Any, str]]:
-    if not path.exists():
-        return []
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StromError(f"{path.name} is not valid TOML: {error}; correct that line.") from None
-    found: list[tuple[str, Any, str]] = []
-    for key, value in data.items():
-        if isinstance(value, dict):
-            found += [(f"{key}.{name}", item, path.name) for name, item in value.items()]
-        else:
-            found.append((key, value, path.name))
-    return found
-
-
-def _from_environment(environ: dict[str, str]) -> list[tuple[str, Any, str]]:
-    by_variable = {f"{ENV_PREFIX}{name.replace('.', '_')}".upper(): name for name in setting_names()}
-    found: list[tuple[str, Any, str]] = []
-    for variable in sorted(name for name in environ if name.startswith(ENV_PREFIX)):
-        if variable not in by_variable:
-            raise StromError(f"{variable} is not a setting of Strom{_closest(variable, by_variable)}.")
-        if environ[variable] != "":
-            found.append((by_variable[variable], environ[variable], variable))
-    return found
-
-
-def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
-    section, _, name = dotted.rpartition(".")
-    if section:
-        branch = tree.setdefault(section, {})
-        if not isinstance(branch, dict):
-            raise StromError(
-                f"{section} is a section of settings; write [{section}] with its settings below."
-            )
-        branch[name] = value
-    else:
-        tree[name] = value
-
-
-def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
-    first = error.errors()[0]
-    dotted = ".".join(str(part) for part in first["loc"])
-    origin = origins.get(dotted, FILE_NAME)
-    where = dotted if origin in (FILE_NAME, "flag") else origin
-    prefix = f"{FILE_NAME}: " if origin == FILE_NAME else ""
-    if first["type"] == "extra_forbidden":
-        return f"{prefix}{where} is not a setting of Strom{_closest(dotted, setting_names())}."
-    if first["type"] == "model_type":
-        return f"{prefix}{where} is a section; write [{where}] and its settings below it."
-    return f"{prefix}{where} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
-
-
-def _closest(name: str, known: Iterable[str]) -> str:
-    match = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {match[0]}?"[:-1] if match else "; `strom settings` lists them"
-
-
-def _check_address(settings: Settings) -> None:
-    address = settings.mqtt.address
-    if address is not None:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal():
-            raise StromError(
-                f"mqtt.address is {address!r}: write it as host:port, for example 192.168.1.10:1883."
-            )
 
 
 def _env_text(value: Any) -> str:

@@ -1,0 +1,109 @@
+"""Reads file, environment and flags, in this order; the later wins, and what is wrong is refused by its name."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from strom.errors import StromError
+from strom.settings.described import setting_names
+from strom.settings.model import ENV_PREFIX, Settings
+
+FILE_NAME = "strom.toml"
+
+
+def load_settings(
+    flags: dict[str, Any] | None = None,
+    *,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """Read file, environment and flags (`{"kafka.bootstrap": …}`, None is 'not given'); refuse what is wrong by its name."""
+    environ = dict(os.environ) if environment is None else environment
+    tree: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for dotted, value, origin in [
+        *_from_file((folder or Path.cwd()) / FILE_NAME),
+        *_from_environment(environ),
+        *((name, value, "flag") for name, value in (flags or {}).items() if value is not None),
+    ]:
+        _put(tree, dotted, value)
+        origins[dotted] = origin
+    try:
+        settings = Settings.model_validate(tree)
+    except ValidationError as error:
+        raise StromError(_sentence(error, origins)) from None
+    _check_address(settings)
+    return settings
+
+
+def _from_file(path: Path) -> list[tuple[str, Any, str]]:
+    if not path.exists():
+        return []
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StromError(f"{path.name} is not valid TOML: {error}; correct that line.") from None
+    found: list[tuple[str, Any, str]] = []
+    for key, value in data.items():
+        if isinstance(value, dict):
+            found += [(f"{key}.{name}", item, path.name) for name, item in value.items()]
+        else:
+            found.append((key, value, path.name))
+    return found
+
+
+def _from_environment(environ: dict[str, str]) -> list[tuple[str, Any, str]]:
+    by_variable = {f"{ENV_PREFIX}{name.replace('.', '_')}".upper(): name for name in setting_names()}
+    found: list[tuple[str, Any, str]] = []
+    for variable in sorted(name for name in environ if name.startswith(ENV_PREFIX)):
+        if variable not in by_variable:
+            raise StromError(f"{variable} is not a setting of Strom{_closest(variable, by_variable)}.")
+        if environ[variable] != "":
+            found.append((by_variable[variable], environ[variable], variable))
+    return found
+
+
+def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
+    section, _, name = dotted.rpartition(".")
+    if section:
+        branch = tree.setdefault(section, {})
+        if not isinstance(branch, dict):
+            raise StromError(
+                f"{section} is a section of settings; write [{section}] with its settings below."
+            )
+        branch[name] = value
+    else:
+        tree[name] = value
+
+
+def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
+    first = error.errors()[0]
+    dotted = ".".join(str(part) for part in first["loc"])
+    origin = origins.get(dotted, FILE_NAME)
+    where = dotted if origin in (FILE_NAME, "flag") else origin
+    prefix = f"{FILE_NAME}: " if origin == FILE_NAME else ""
+    if first["type"] == "extra_forbidden":
+        return f"{prefix}{where} is not a setting of Strom{_closest(dotted, setting_names())}."
+    if first["type"] == "model_type":
+        return f"{prefix}{where} is a section; write [{where}] and its settings below it."
+    return f"{prefix}{where} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    match = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {match[0]}?"[:-1] if match else "; `strom settings` lists them"
+
+
+def _check_address(settings: Settings) -> None:
+    address = settings.mqtt.address
+    if address is not None:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal():
+            raise StromError(
+                f"mqtt.address is {address!r}: write it as host:port, for example 192.168.1.10:1883."
+            )

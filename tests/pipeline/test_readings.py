@@ -1,0 +1,47 @@
+"""What somebody else writes into `readings` must not reach the tables."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import SparkSession
+
+from strom.pipeline.readings import typed_readings
+from tests.pipeline.test_parse_parity import KAFKA_SOURCE
+
+GOOD = {
+    "v": 1,
+    "meter": "m",
+    "at": "2026-01-01T00:00:00Z",
+    "received": "2026-01-01T00:00:01Z",
+    "import_wh": 5.25,
+}
+ORIGIN = [("strom-origin", bytearray(b"sma-kafka/0/7"))]
+Headers = list[tuple[str, bytearray]]
+
+
+def survivors(spark: SparkSession, value: bytes | None, headers: Headers | None) -> list[str]:
+    record = (None, value and bytearray(value), "readings", 0, 3, datetime(2026, 1, 1, tzinfo=UTC), headers)
+    return [row.meter for row in typed_readings(spark.createDataFrame([record], KAFKA_SOURCE)).collect()]
+
+
+def test_what_normalise_wrote_is_taken(spark: SparkSession) -> None:
+    assert survivors(spark, json.dumps(GOOD).encode(), ORIGIN) == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("value", "headers"),
+    [
+        (json.dumps(GOOD).encode(), None),
+        (json.dumps(GOOD).encode(), []),
+        (json.dumps(GOOD).encode(), [("strom-origin", bytearray(b"elsewhere"))]),
+        (json.dumps(GOOD).encode(), [("strom-origin", bytearray(b"a/b/c"))]),
+        (json.dumps({**GOOD, "at": "yesterday"}).encode(), ORIGIN),
+        (json.dumps({"v": 1}).encode(), ORIGIN),
+        (b"\xff not JSON", ORIGIN),
+        (b"", ORIGIN),
+        (None, ORIGIN),
+    ],
+)
+def test_what_somebody_else_wrote_is_left_out(spark: SparkSession, value: bytes, headers: Headers) -> None:
+    assert survivors(spark, value, headers) == []
