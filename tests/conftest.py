@@ -3,6 +3,8 @@
 Tests must not rely on the servers being empty: take a `unique` name for topics, meters and client ids.
 """
 
+import contextlib
+import random
 import socket
 import uuid
 from collections.abc import Callable, Iterator
@@ -30,16 +32,20 @@ hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2000, p
 hypothesis.settings.load_profile("same")
 
 
+# Below the ports that the system gives to outgoing connections, which may come between the search and the start.
+PORTS = range(20_000, 32_000)
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports that nothing listens on; all held at once, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Ports that nothing listens on; drawn at random, so that test runs side by side do not meet."""
+    found: list[int] = []
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise RuntimeError("no free ports")
 
 
 def settings_in(home: Path) -> Settings:

@@ -13,12 +13,15 @@ from pyspark.sql import SparkSession
 from strom.domain.alerts import Alert, VoltageBounds, VoltageMean, counter_back, voltage_alerts, window_of
 from strom.domain.chain import Chain
 from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
+from strom.domain.slots import slot_of
+from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.errors import StromError
 from strom.pipeline.store_job import StoreJob, rules_of
 from strom.settings import PipelineSettings, PostgresSettings, Settings
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
 from strom.store.schema import ensure_schema
+from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Writer
 from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
 
@@ -135,15 +138,32 @@ def expected_alerts(settings: Settings, readings: list[Sent]) -> dict[str, Alert
     return {alert.id: alert for alert in found}
 
 
+def expected_statistics(readings: list[Sent]) -> dict[tuple[str, int], Statistics]:
+    largest: dict[tuple[str, int, str], int] = {}
+    for each in readings:
+        for name in set(QUANTITIES) & set(each.numbers):
+            key, value = (each.meter, each.at, name), round(each.numbers[name] * 1000)
+            largest[key] = max(value, largest.get(key, value))
+    values: dict[tuple[str, int], dict[str, list[int]]] = {
+        (each.meter, slot_of(each.at)): {} for each in readings
+    }
+    for (meter, at, name), value in largest.items():
+        values[meter, slot_of(at)].setdefault(name, []).append(value)
+    return {key: {name: Band.of(own) for name, own in found.items()} for key, found in values.items()}
+
+
 def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, readings: list[Sent]) -> None:
     meters = sorted({each.meter for each in readings})
     with Writer(settings.postgres_url) as writer, writer.work() as work:
         rows = {key: stored.row for key, stored in load_rows(work, [(meter, 0) for meter in meters]).items()}
         gaps = load_gaps(work, [(meter, 0) for meter in meters])
+        statistics = load_statistics(work, expected_statistics(readings))
         kinds = [("voltage", "l1"), ("counter-back", "import"), ("counter-back", "export")]
         alerts = load_alerts(work, [Scope(meter, kind, part, 0) for meter in meters for kind, part in kinds])
     assert rows == expected_rows(settings, readings)
     assert gaps == expected_gaps(settings, readings)
+    assert statistics == expected_statistics(readings)
+    assert fetch(settings, "SELECT count(*) FROM slot_statistics") == [(len(statistics),)]
     assert {alert.id: alert for alert in alerts} == expected_alerts(settings, readings)
     newest = {meter: max(each.at for each in readings if each.meter == meter) for meter in meters}
     latest = fetch(settings, "SELECT meter, at FROM readings_latest ORDER BY meter")
@@ -191,7 +211,7 @@ def _crash(*_: object) -> None:
 
 
 def test_the_lake_holds_a_reading_once_whichever_stages_bring_it(own: Settings, spark: SparkSession) -> None:
-    sent = numbered([reading(at=START + minute * 60_000, import_wh=minute) for minute in range(40)])
+    sent = numbered([reading(at=START + m * 60_000, import_wh=m, voltage_l1_v=230) for m in range(40)])
     alone, together = StoreJob(own, spark, stages=("archive",)), StoreJob(own, spark)
     alone.process(batch(spark, sent[:15]), 0)
     together.process(batch(spark, sent[:25]), 0)
@@ -222,6 +242,20 @@ def test_a_late_reading_corrects_its_slot_and_raises_its_version(
         (11.0, "measured", 2, 2),
         (19.0, "measured", 2, 2),
     ]
+
+
+def test_quarter_hours_tell_power_and_voltage_at_their_least_mean_and_largest(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    values = [(0, 100, 230.0), (5, 400, 233.5), (10, 0, 228.1), (15, 999, 231.0)]
+    sent = [reading(at=START + m * 60_000, import_wh=m, import_w=w, voltage_l2_v=v) for m, w, v in values]
+    job.process(batch(spark, numbered(sent)), 0)
+    query = (
+        "SELECT import_w_min, import_w_mean, import_w_max, voltage_l2_v_min, voltage_l2_v_mean, voltage_l2_v_max, "
+        "export_w_mean, voltage_l1_v_min FROM quarter_hours"
+    )
+    found = [None if value is None else float(value) for value in fetch(own, query)[0]]
+    assert found == [0.0, 166.667, 400.0, 228.1, 230.533, 233.5, None, None]
 
 
 def test_a_raw_topic_made_anew_is_read_from_its_beginning(

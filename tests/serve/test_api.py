@@ -87,6 +87,40 @@ def test_the_quarter_hours_of_the_fleet_are_sums_with_the_worst_quality(page: Pa
     assert found["slots"][60]["import_wh"] is None
 
 
+def test_sums_are_those_of_the_quarter_hours(page: Page, feeder: Feeder) -> None:
+    day, midnight = date(2035, 6, 2), datetime(2035, 6, 1, 22, tzinfo=UTC)
+    feeder.quarter_hours(
+        [House("sum-1", "home", 1), House("sum-2", "solar", 2)], day, midnight.timestamp() + 7200
+    )
+    span = {"first": day.isoformat(), "last": day.isoformat()}
+    (fleet,) = page.get("/api/v1/fleet/sums", unit="day", **span).json()["items"]
+    slots = page.get("/api/v1/fleet/quarter-hours", day=day.isoformat()).json()
+    assert (fleet["import_wh"], fleet["of_slots"]) == (pytest.approx(slots["import_wh"]), 192)
+    hours = page.get("/api/v1/meters/sum-1/sums", unit="hour", **span).json()
+    assert hours["timezone"] == "Europe/Vienna"
+    assert [(hour["start"], hour["of_slots"]) for hour in hours["items"]] == [
+        ("2035-06-01T22:00:00Z", 4),
+        ("2035-06-01T23:00:00Z", 4),
+    ]
+    assert page.get("/api/v1/meters/nobody/sums").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"unit": "decade"}, "unit"),
+        ({"first": "2026-05-02", "last": "2026-05-01"}, "exchange them"),
+        ({"first": "1026-05-02"}, "too far away"),
+        ({"unit": "hour", "first": "2025-05-02", "last": "2026-05-01"}, "too long by the hour"),
+        ({"last": "soon"}, "last"),
+    ],
+)
+def test_sums_that_cannot_be_are_refused_in_a_sentence(page: Page, query: dict[str, str], words: str) -> None:
+    answer = page.get("/api/v1/fleet/sums", **query)
+    assert answer.status_code == 422
+    assert words in answer.json()["error"]
+
+
 @pytest.mark.parametrize(("day", "count"), [("2026-03-29", 92), ("2026-10-25", 100)])
 def test_the_odd_days_of_the_year_are_whole(page: Page, day: str, count: int) -> None:
     assert len(page.get("/api/v1/fleet/quarter-hours", day=day).json()["slots"]) == count

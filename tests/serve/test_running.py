@@ -2,6 +2,7 @@
 
 import signal
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -10,7 +11,8 @@ import pytest
 from strom.errors import StromError
 from strom.serve.assets import Assets
 from strom.settings import KafkaSettings, PageSettings, PostgresSettings, Settings
-from tests.serve.running import free_port, serving, start_serve, until
+from strom.store.schema import connect
+from tests.serve.running import at_port, free_port, serving, start_serve, until
 
 
 def nowhere(home: Path) -> Settings:
@@ -50,6 +52,17 @@ def test_without_its_servers_the_page_comes_up_and_says_what_is_away(tmp_path: P
         health = page.get("/api/v1/health").json()
         assert health["status"] == "degraded"
         assert health["kafka"]["reason"]
+
+
+@pytest.mark.stack
+def test_a_row_that_is_no_reading_does_not_keep_the_page_from_its_tables(
+    stack: Settings, tmp_path: Path, unique: Callable[[str], str]
+) -> None:
+    with connect(stack.postgres_url) as connection:
+        query = "INSERT INTO readings_latest (meter, at, received, reading) VALUES (%s, now(), now(), '{\"at\": 2}')"
+        connection.execute(query, (unique("foreign"),))
+    with serving(at_port(stack, free_port(), tmp_path)) as page:
+        until(lambda: page.get("/api/v1/health").json()["status"] == "ok")
 
 
 @pytest.mark.stack

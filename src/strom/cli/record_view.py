@@ -37,7 +37,7 @@ def show(console: Console, record: Record, timezone: str) -> None:
         head.append(f"  {_moment(record.at_ms, timezone)}", style="dim")
     console.print(head, soft_wrap=True)
     if record.headers:
-        pairs = "  ".join(f"{_safe(name)}={_readable(value)}" for name, value in record.headers)
+        pairs = "  ".join(f"{safe(name)}={_readable(value)}" for name, value in record.headers)
         console.print(Text(pairs, style="dim"), soft_wrap=True)
     console.print(_value(record.value), soft_wrap=True)
 
@@ -56,16 +56,16 @@ def _readable(value: bytes | None) -> str:
         return "∅"
     cut, rest = value[:SHOWN_BYTES], len(value) - SHOWN_BYTES
     try:
-        text = _safe(cut.decode())
+        text = safe(cut.decode())
     except UnicodeDecodeError as error:
         # A character cut in half at the end is no reason to call the text binary.
         halved = rest > 0 and error.start >= len(cut) - 3
-        text = _safe(cut[: error.start].decode()) if halved else f"0x{cut[:256].hex()}"
+        text = safe(cut[: error.start].decode()) if halved else f"0x{cut[:256].hex()}"
         rest = len(value) - (len(cut) if halved else min(len(cut), 256))
     return f"{text}… {rest} bytes more" if rest > 0 else text
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 

@@ -11,6 +11,7 @@ GROUPS: tuple[str, ...] = (
     "bridge",
     "tail",
     "topics",
+    "dead_letters",
     "serve",
     "simulate",
     "pipeline",

@@ -13,6 +13,7 @@ from strom.domain.segments import Rules
 
 CELL_MS = 300_000
 PHASES = ("l1", "l2", "l3")
+BANDS = (*(f"{direction}_p" for direction in Direction), *PHASES)  # what is told of a cell by its band
 MOST_VOLTS = 1_000_000
 
 _EXACT = "decimal(20,0)"  # the product of hostile powers and times does not fit 64 bits
@@ -63,13 +64,23 @@ def cells(moments: DataFrame, rules: Rules) -> DataFrame:
                 "meter_number"
             ),
             *(column for direction in Direction for column in _stretch(direction)),
-            *(
-                column
-                for phase in PHASES
-                for column in (F.sum(phase).alias(phase), F.count(phase).alias(f"{phase}_n"))
-            ),
+            *band_columns(),
         )
     )
+
+
+def band_columns() -> list[Column]:
+    """Of each power and voltage the sum, the number, the least and the largest."""
+    return [
+        column
+        for name in BANDS
+        for column in (
+            F.sum(F.col(name).cast(_EXACT)).alias(name),
+            F.count(name).alias(f"{name}_n"),
+            F.min(name).alias(f"{name}_low"),
+            F.max(name).alias(f"{name}_high"),
+        )
+    ]
 
 
 def _in_order() -> WindowSpec:

@@ -7,10 +7,12 @@ from typing import Any
 from strom.domain.load_profile import Direction, Half, Row, row_of
 from strom.domain.reading import plain_number, time_text
 from strom.domain.slots import expected_samples
+from strom.domain.statistics import Statistics, shown
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.series import Update
 from strom.store import profile_tables as tables
 from strom.store.profile_tables import GapHalves, GapKey, StoredRow
+from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Work
 from strom.streams.topics import LOAD_PROFILE
 
@@ -32,8 +34,10 @@ def write_rows(
             changed.append(StoredRow(key[0], row, expected, old.version + 1 if old else 1))
     tables.save_rows(work, changed)
     tables.delete_rows(work, void)
+    statistics = load_statistics(work, ((each.meter, each.row.start) for each in changed))
     for each in changed:
-        outbox.put(LOAD_PROFILE, topic_key(each.meter, each.row.start), as_json(each))
+        key = (each.meter, each.row.start)
+        outbox.put(LOAD_PROFILE, topic_key(*key), as_json(each, statistics.get(key, {})))
     for meter, start in void:
         outbox.put(LOAD_PROFILE, topic_key(meter, start), None)
 
@@ -53,7 +57,7 @@ def topic_key(meter: str, start: int) -> str:
     return f"{meter}|{time_text(start)}"
 
 
-def as_json(stored: StoredRow) -> dict[str, Any]:
+def as_json(stored: StoredRow, statistics: Statistics) -> dict[str, Any]:
     """A quarter-hour as the topic carries it; what a direction does not have is left out."""
     row = stored.row
     value: dict[str, Any] = {"v": 1, "meter": stored.meter, "start": time_text(row.start)}
@@ -66,6 +70,7 @@ def as_json(stored: StoredRow) -> dict[str, Any]:
     value |= {"quality": row.quality.value, "samples": row.samples}
     if stored.expected is not None:
         value["expected"] = stored.expected
+    value |= {name: plain_number(number) for name, number in shown(statistics).items()}
     return value | {"version": stored.version, "flags": list(row.flags)}
 
 

@@ -21,6 +21,7 @@ from strom.pipeline.outbox import Outbox
 from strom.pipeline.profile import update_series
 from strom.pipeline.series import Update
 from strom.pipeline.silence import Silences
+from strom.pipeline.statistics import update_statistics
 from strom.pipeline.voltage import Voltages
 from strom.settings import RuleSettings, Settings
 from strom.store.alert_tables import load_open
@@ -111,6 +112,7 @@ class StoreJob:
         if "latest" in self.stages:
             latest.write_latest(work, self._outbox, own, new)
         if "profile" in self.stages:
+            update_statistics(work, own, old, self._archive)
             updates = update_series(work, moments, rows, self._archive, self._rules)
             profile_rows.write_rows(
                 work, self._outbox, updates, {meter: new[meter].interval_s for meter in new}

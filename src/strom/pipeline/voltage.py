@@ -21,6 +21,7 @@ from strom.domain.alerts import (
 from strom.pipeline import cells as native
 from strom.pipeline.archive import Archive
 from strom.pipeline.series import Cell
+from strom.pipeline.windows import lake_moments_in
 from strom.settings import Settings
 from strom.store import alert_tables as tables
 from strom.store.alert_tables import Scope, Window
@@ -97,15 +98,8 @@ class Voltages:
     def _from_lake(self, late: set[Key]) -> dict[Key, Window]:
         if not late:
             return {}
-        since: dict[str, int | None] = {}
-        for meter, start in late:
-            since[meter] = min(start - 1, since.get(meter) or start - 1)
-        wanted = F.broadcast(self._archive.spark.createDataFrame(sorted(late), "meter string, window bigint"))
-        readings = self._archive.read_since(since).withColumn("value", F.lit(None).cast("string"))
         found = (
-            native.moments(readings)
-            .withColumn("window", F.col("t") - F.col("t") % WINDOW_MS)
-            .join(wanted, ["meter", "window"], "left_semi")
+            lake_moments_in(self._archive, late, WINDOW_MS)
             .groupBy("meter", "window")
             .agg(
                 F.array(*(F.coalesce(F.sum(phase), F.lit(0)) for phase in native.PHASES)),
@@ -134,7 +128,7 @@ def _sums(
             key = (meter, window_of(cell["cell"]))
             if meter in old and cell["first_t"] <= old[meter].newest:
                 late.add(key)
-            mv = tuple(cell[phase] or 0 for phase in native.PHASES)
+            mv = tuple(int(cell[phase] or 0) for phase in native.PHASES)
             sums[key] = _plus(Window(mv, tuple(cell[f"{phase}_n"] for phase in native.PHASES)), sums.get(key))
     return {key: window for key, window in sums.items() if key not in late}, late
 

@@ -1,6 +1,6 @@
 """The part of the API that answers from Postgres: quarter-hours and alerts; a 503 when that is away."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
@@ -15,6 +15,18 @@ WantedDay = Annotated[
     date | None, Query(description="A local day, like 2026-11-15; today without.", examples=["2026-11-15"])
 ]
 
+WantedUnit = Annotated[models.Unit, Query(description="How long a period is.")]
+FirstDay = Annotated[
+    date | None,
+    Query(description="Periods that begin on this local day or later; some before `last` without."),
+]
+LastDay = Annotated[
+    date | None, Query(description="Periods that begin on this local day or before; today without.")
+]
+# How far back an answer goes without `first`, and how many days may be asked for at once.
+DAYS_BEFORE = {"hour": 1, "day": 30, "week": 90, "month": 366, "year": 3653}
+MOST_DAYS = {"hour": 31, "day": 1100, "week": 3653, "month": 11_000, "year": 40_000}
+
 
 def table_routes(service: Service) -> APIRouter:
     router = APIRouter(tags=["tables"], responses=AWAY)
@@ -26,6 +38,18 @@ def table_routes(service: Service) -> APIRouter:
     @router.get("/meters/{meter:path}/quarter-hours", summary="A meter's quarter-hours of a local day")
     def meter_quarter_hours(meter: str, day: WantedDay = None) -> models.Day:
         return _day(service, day, _name(meter))
+
+    @router.get("/fleet/sums", summary="The fleet's energy by local hour, day, week, month or year")
+    def fleet_sums(unit: WantedUnit = "day", first: FirstDay = None, last: LastDay = None) -> models.Sums:
+        return _sums(service, unit, (first, last), None)
+
+    @router.get(
+        "/meters/{meter:path}/sums", summary="A meter's energy by local hour, day, week, month or year"
+    )
+    def meter_sums(
+        meter: str, unit: WantedUnit = "day", first: FirstDay = None, last: LastDay = None
+    ) -> models.Sums:
+        return _sums(service, unit, (first, last), _name(meter))
 
     @router.get("/alerts", summary="Alerts, the newest first")
     def alerts(
@@ -50,6 +74,28 @@ def _day(service: Service, wanted: date | None, meter: str | None) -> models.Day
     start, end = days.bounds(day, service.zone)
     rows = service.reads.quarter_hours(start, end, meter)
     return answers.day(day, service.zone, now, rows, service.reads.first_slot(meter))
+
+
+def _sums(
+    service: Service, unit: models.Unit, span: tuple[date | None, date | None], meter: str | None
+) -> models.Sums:
+    today = days.day_of(datetime.fromtimestamp(service.now_ms / 1000, UTC), service.zone)
+    last = span[1] or today
+    first = span[0] or last - timedelta(days=DAYS_BEFORE[unit])
+    for day in (first, last):
+        if day.year not in YEARS:
+            raise HTTPException(
+                422, f"{day} is too far away: ask for days between {YEARS[0]} and {YEARS[-1]}."
+            )
+    if first > last:
+        raise HTTPException(422, f"first is {first}, after last, which is {last}: exchange them.")
+    if (last - first).days > MOST_DAYS[unit]:
+        raise HTTPException(
+            422, f"{first} to {last} is too long by the {unit}: ask for {MOST_DAYS[unit]} days at most."
+        )
+    bounds = (days.bounds(first, service.zone)[0], days.bounds(last, service.zone)[1])
+    rows = service.reads.sums(unit, bounds, service.zone.key, meter)
+    return models.Sums(unit=unit, timezone=service.zone.key, items=[models.Sum(**row) for row in rows])
 
 
 def _name(text: str) -> str:

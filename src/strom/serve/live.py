@@ -4,7 +4,6 @@ Pure: it is fed with readings and told the time. It must not know Kafka, HTTP or
 """
 
 import statistics
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from strom.domain.reading import Reading, epoch_ms
@@ -124,11 +123,6 @@ class LiveState:
     def meter_points(self, name: str, from_ms: int, to_ms: int) -> list[Point]:
         state = self.meters.get(name)
         return state.curve.points(from_ms, to_ms) if state else []
-
-    def seed(self, readings: Iterable[Reading]) -> None:
-        """Begin with the latest readings that a table kept, so that silent meters are known too."""
-        for reading in readings:
-            self.add(reading)
 
     def _state(self, name: str) -> MeterState:
         state = self.meters.get(name)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 Direction = Literal["drawing", "feeding-in", "balanced"]
 Quality = Literal["measured", "calculated", "substitute", "missing"]
+Unit = Literal["hour", "day", "week", "month", "year"]
 LineState = Literal["starting", "connected", "lost"]
 
 
@@ -94,6 +95,31 @@ class Slot(BaseModel):
     expected: int | None = Field(None, description="Readings that the push interval promises.")
     version: int | None = Field(None, description="Grows when a late reading corrects the numbers.")
     flags: list[str] = Field(default_factory=list)
+    import_w_min: float | None = Field(
+        None, description="Power drawn in W, of one meter: the least of its readings."
+    )
+    import_w_mean: float | None = None
+    import_w_max: float | None = None
+    export_w_min: float | None = Field(
+        None, description="Power fed in in W, of one meter: the least of its readings."
+    )
+    export_w_mean: float | None = None
+    export_w_max: float | None = None
+    voltage_l1_v_min: float | None = Field(
+        None, description="Voltage of L1 in V, of one meter: the least of its readings."
+    )
+    voltage_l1_v_mean: float | None = None
+    voltage_l1_v_max: float | None = None
+    voltage_l2_v_min: float | None = Field(
+        None, description="Voltage of L2 in V, of one meter: the least of its readings."
+    )
+    voltage_l2_v_mean: float | None = None
+    voltage_l2_v_max: float | None = None
+    voltage_l3_v_min: float | None = Field(
+        None, description="Voltage of L3 in V, of one meter: the least of its readings."
+    )
+    voltage_l3_v_mean: float | None = None
+    voltage_l3_v_max: float | None = None
     in_progress: bool = Field(False, description="The quarter-hour of this moment.")
     future: bool = Field(False, description="It has not begun.")
 
@@ -108,6 +134,23 @@ class Day(BaseModel):
     import_wh: float | None = Field(description="Sum of the quarter-hours that are there.")
     export_wh: float | None
     slots: list[Slot]
+
+
+class Sum(BaseModel):
+    """The energy of a local hour, day, week, month or year, from its quarter-hours."""
+
+    start: datetime
+    import_wh: float | None
+    export_wh: float | None
+    slots: int = Field(description="Quarter-hours with energy in the sum.")
+    of_slots: int = Field(description="Quarter-hours that the period has, of the meters that have any in it.")
+    quality: Quality = Field(description="The worst of its quarter-hours.")
+
+
+class Sums(BaseModel):
+    unit: Unit
+    timezone: str
+    items: list[Sum]
 
 
 class Alert(BaseModel):

@@ -33,6 +33,9 @@ _MASTER_ROUNDS = 15  # master data is read anew every so many rounds of the tabl
 _HAND_OVER_SECONDS = 30
 _STOP_SECONDS = 1
 
+# What comes of a record that somebody else wrote.
+_NOT_A_READING = (KeyError, ValueError, TypeError, AttributeError)
+
 
 class Service:
     """Live state, alerts and the open pages; `clock` gives epoch seconds."""
@@ -88,7 +91,7 @@ class Service:
         for reading, published in batch:
             try:
                 new = self.state.add(reading, published)
-            except (KeyError, ValueError, TypeError, AttributeError) as error:
+            except _NOT_A_READING as error:
                 self._refuse(error)
                 continue
             name = reading["meter"]
@@ -151,8 +154,12 @@ class Service:
     async def _read_meters(self) -> None:
         rows = await asyncio.to_thread(self.reads.master_data)
         self.master = {row["meter"]: row for row in rows}
-        unknown = await asyncio.to_thread(self.reads.latest_readings)
-        self.state.seed(reading for reading in unknown if reading["meter"] not in self.state.meters)
+        for reading in await asyncio.to_thread(self.reads.latest_readings):
+            try:
+                if reading["meter"] not in self.state.meters:
+                    self.state.add(reading)
+            except _NOT_A_READING as error:
+                self._refuse(error)
 
     def _take_alerts(self, rows: list[dict[str, Any]]) -> None:
         found = {row["id"]: answers.alert(row) for row in rows}
@@ -165,7 +172,7 @@ class Service:
     def _refuse(self, error: Exception) -> None:
         self._refused += 1
         if self._refused == 1:
-            LOG.warning("a record of the topic readings is not a reading (%r); it is passed over", error)
+            LOG.warning("a record of readings is not a reading (%r); it is passed over", error)
 
 
 def _hand_over(loop: asyncio.AbstractEventLoop, service: Service, batch: Batch) -> None:

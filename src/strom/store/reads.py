@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from strom.domain.statistics import QUANTITIES
 from strom.errors import StromError
 from strom.store.schema import connect
 
@@ -25,16 +26,26 @@ Row = dict[str, Any]
 _RANK = "array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], quality)"
 _QUALITY = "(ARRAY['measured', 'calculated', 'substitute', 'missing'])"
 
-_METER_DAY = """
-    SELECT start, import_wh, export_wh, quality, samples, expected, version, flags, 1 AS meters
-    FROM load_profile WHERE meter = %(meter)s AND start >= %(start)s AND start < %(end)s ORDER BY start
-"""
+_BANDS = ", ".join(f"{name}_{part}" for name in QUANTITIES for part in ("min", "mean", "max"))
+_METER_DAY = f"""
+    SELECT start, import_wh, export_wh, quality, samples, expected, version, flags, 1 AS meters, {_BANDS}
+    FROM quarter_hours WHERE meter = %(meter)s AND start >= %(start)s AND start < %(end)s ORDER BY start
+"""  # noqa: S608 - built from the constants above
 _FLEET_DAY = f"""
     SELECT start, sum(import_wh) AS import_wh, sum(export_wh) AS export_wh,
            {_QUALITY}[max({_RANK})] AS quality, sum(samples) AS samples, sum(expected) AS expected,
            max(version) AS version, '{{}}'::text[] AS flags,
            count(*) FILTER (WHERE quality <> 'missing') AS meters
     FROM load_profile WHERE start >= %(start)s AND start < %(end)s GROUP BY start ORDER BY start
+"""  # noqa: S608 - built from the constants above
+_METER_SUMS = """
+    SELECT start, import_wh, export_wh, slots, of_slots, quality FROM energy_sums(%(unit)s, %(zone)s)
+    WHERE meter = %(meter)s AND start >= %(start)s AND start < %(end)s ORDER BY start
+"""
+_FLEET_SUMS = f"""
+    SELECT start, sum(import_wh) AS import_wh, sum(export_wh) AS export_wh, sum(slots) AS slots,
+           sum(of_slots) AS of_slots, {_QUALITY}[max({_RANK})] AS quality
+    FROM energy_sums(%(unit)s, %(zone)s) WHERE start >= %(start)s AND start < %(end)s GROUP BY start ORDER BY start
 """  # noqa: S608 - built from the constants above
 _ALERTS = """
     SELECT id, meter, kind, severe, started, ended, value, threshold, text FROM alerts
@@ -66,6 +77,15 @@ class Reads:
         """The slots of one meter, or of all meters summed up, in a time range."""
         query = _FLEET_DAY if meter is None else _METER_DAY
         return self._all(query, {"meter": meter, "start": start, "end": end})
+
+    def sums(
+        self, unit: str, span: tuple[datetime, datetime], zone: str, meter: str | None = None
+    ) -> list[Row]:
+        """Energy by local hour, day, month …, of one meter or of all; periods that begin in the time range."""
+        query = _FLEET_SUMS if meter is None else _METER_SUMS
+        return self._all(
+            query, {"unit": unit, "zone": zone, "meter": meter, "start": span[0], "end": span[1]}
+        )
 
     def first_slot(self, meter: str | None = None) -> datetime | None:
         """When the quarter-hours begin."""

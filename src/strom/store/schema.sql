@@ -40,6 +40,41 @@ CREATE TABLE IF NOT EXISTS load_profile (
 );
 CREATE INDEX IF NOT EXISTS load_profile_start ON load_profile (start);
 
+CREATE TABLE IF NOT EXISTS slot_statistics (     -- thousandths of W and V: import, export, L1, L2, L3
+    meter        text NOT NULL,
+    start        timestamptz NOT NULL,
+    totals       numeric[] NOT NULL,
+    counts       integer[] NOT NULL,
+    lows         bigint[] NOT NULL,
+    highs        bigint[] NOT NULL,
+    PRIMARY KEY (meter, start)
+) WITH (fillfactor = 70);
+
+-- Quarter-hours with power and voltages: the least, the mean and the largest of the readings in them.
+CREATE OR REPLACE VIEW quarter_hours AS SELECT
+    p.meter, p.start, p.import_wh, p.export_wh, p.quality, p.samples, p.expected, p.version, p.flags,
+    s.lows[1] / 1000.0 AS import_w_min, round(s.totals[1] / nullif(s.counts[1], 0) / 1000, 3) AS import_w_mean, s.highs[1] / 1000.0 AS import_w_max,
+    s.lows[2] / 1000.0 AS export_w_min, round(s.totals[2] / nullif(s.counts[2], 0) / 1000, 3) AS export_w_mean, s.highs[2] / 1000.0 AS export_w_max,
+    s.lows[3] / 1000.0 AS voltage_l1_v_min, round(s.totals[3] / nullif(s.counts[3], 0) / 1000, 3) AS voltage_l1_v_mean, s.highs[3] / 1000.0 AS voltage_l1_v_max,
+    s.lows[4] / 1000.0 AS voltage_l2_v_min, round(s.totals[4] / nullif(s.counts[4], 0) / 1000, 3) AS voltage_l2_v_mean, s.highs[4] / 1000.0 AS voltage_l2_v_max,
+    s.lows[5] / 1000.0 AS voltage_l3_v_min, round(s.totals[5] / nullif(s.counts[5], 0) / 1000, 3) AS voltage_l3_v_mean, s.highs[5] / 1000.0 AS voltage_l3_v_max
+FROM load_profile p LEFT JOIN slot_statistics s ON s.meter = p.meter AND s.start = p.start;
+
+-- Sums by local hour, day, week, month or year: SELECT * FROM energy_sums('day') WHERE meter = 'haus-21'.
+-- `slots` of `of_slots` quarter-hours have energy; `quality` is the worst of those that are there.
+CREATE OR REPLACE FUNCTION energy_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+RETURNS TABLE (meter text, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
+LANGUAGE sql STABLE AS $$
+    SELECT p.meter, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
+           count(*) FILTER (WHERE p.quality <> 'missing'),
+           CASE WHEN unit = 'hour' THEN 4 ELSE (extract(epoch FROM
+               (date_trunc(unit, p.start, zone) AT TIME ZONE zone + ('1 ' || unit)::interval) AT TIME ZONE zone
+               - date_trunc(unit, p.start, zone)) / 900)::bigint END,
+           (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
+               array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
+    FROM load_profile p GROUP BY p.meter, date_trunc(unit, p.start, zone)
+$$;
+
 CREATE TABLE IF NOT EXISTS gaps (
     meter        text NOT NULL,
     start        timestamptz NOT NULL,

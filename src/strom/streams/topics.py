@@ -5,6 +5,7 @@ from dataclasses import dataclass
 RAW = "sma-kafka"
 READINGS = "readings"
 DEAD_LETTER = "sma-kafka.dead-letter"
+REDRIVEN = "sma-kafka.redriven"
 LOAD_PROFILE = "load-profile"
 ALERTS = "alerts"
 METERS = "meters"
@@ -17,6 +18,7 @@ HEADER_PUBLISHED = "strom-published"  # epoch ms when the sender published it, w
 HEADER_REASON = "strom-reason"
 HEADER_DETAIL = "strom-detail"
 HEADER_ORIGIN = "strom-origin"  # topic/partition/offset of the raw record
+HEADER_REDRIVEN = "strom-redriven"  # partition/offset of the dead letter that was sent in anew
 
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # room for 1 MB of payload and its headers
 
@@ -32,6 +34,7 @@ CONTRACT = (
     Topic(RAW, False, "what came, byte for byte; key = adapter name"),
     Topic(READINGS, False, "one JSON object per reading; key = meter"),
     Topic(DEAD_LETTER, False, "what could not be read, as it came, with the reason in its headers"),
+    Topic(REDRIVEN, False, "which dead letters were sent in anew; key = partition/offset of the dead letter"),
     Topic(LOAD_PROFILE, True, "quarter-hours; key = meter and slot start"),
     Topic(ALERTS, False, "alerts as they open and close; key = meter"),
     Topic(METERS, True, "the latest state of each meter; key = meter"),

@@ -1,0 +1,70 @@
+"""Sums by local hour, day and month, over the days on which the clocks change."""
+
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from strom.domain.load_profile import Half, Row
+from strom.domain.segments import Quality
+from strom.domain.slots import SLOT_MS
+from strom.settings import Settings
+from strom.store.profile_tables import StoredRow, save_rows
+from strom.store.schema import connect
+from strom.store.writes import Writer
+
+pytestmark = pytest.mark.stack
+
+
+def fill(settings: Settings, meter: str, first: str, last: str) -> None:
+    """1 Wh in and 2 Wh out in each quarter-hour between two moments."""
+    begin, end = (int(datetime.fromisoformat(text).timestamp()) * 1000 for text in (first, last))
+    halves = Half(1000, Quality.MEASURED, 3), Half(2000, Quality.MEASURED, 3)
+    rows = [StoredRow(meter, Row(start, *halves), None, 1) for start in range(begin, end, SLOT_MS)]
+    with Writer(settings.postgres_url) as writer, writer.work() as work:
+        save_rows(work, rows)
+
+
+def sums(settings: Settings, meter: str, unit: str) -> list[tuple[Any, ...]]:
+    query = (
+        "SELECT to_char(start AT TIME ZONE 'Europe/Vienna', 'MM-DD HH24'), import_wh, export_wh, slots, of_slots, quality "
+        "FROM energy_sums(%s) WHERE meter = %s ORDER BY start"
+    )
+    with connect(settings.postgres_url) as connection:
+        return connection.execute(query.encode(), (unit, meter)).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "day", "slots"),
+    [
+        ("2026-03-29T00:00+01:00", "2026-03-30T00:00+02:00", "03-29 00", 92),
+        ("2026-10-25T00:00+02:00", "2026-10-26T00:00+01:00", "10-25 00", 100),
+        ("2026-11-15T00:00+01:00", "2026-11-16T00:00+01:00", "11-15 00", 96),
+    ],
+)
+def test_a_day_has_the_quarter_hours_of_its_local_day(
+    stack: Settings, unique: Callable[[str], str], first: str, last: str, day: str, slots: int
+) -> None:
+    meter = unique("sums")
+    fill(stack, meter, first, last)
+    assert sums(stack, meter, "day") == [(day, Decimal(slots), Decimal(2 * slots), slots, slots, "measured")]
+    hours = sums(stack, meter, "hour")
+    assert len(hours) == slots // 4
+    assert {hour[1:] for hour in hours} == {(Decimal(4), Decimal(8), 4, 4, "measured")}
+
+
+def test_a_month_tells_how_much_of_it_is_there_and_its_worst_quality(
+    stack: Settings, unique: Callable[[str], str]
+) -> None:
+    meter = unique("sums")
+    fill(stack, meter, "2026-10-25T00:00+02:00", "2026-10-26T00:00+01:00")
+    lost = StoredRow(
+        meter, Row(1_793_055_600_000, Half(None, Quality.MISSING, 0), None), None, 1
+    )  # 27 October
+    with Writer(stack.postgres_url) as writer, writer.work() as work:
+        save_rows(work, [lost])
+    assert sums(stack, meter, "month") == [
+        ("10-01 00", Decimal(100), Decimal(200), 100, 31 * 96 + 4, "missing")
+    ]
