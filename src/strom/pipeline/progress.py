@@ -5,11 +5,17 @@ import json
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql.streaming.query import StreamingQuery
 
+from strom.errors import StromError
 from strom.settings import Settings
+from strom.store.reads import taken_in
 from strom.streams import topics
-from strom.streams.client import as_strom_error
+from strom.streams.client import ANSWER_SECONDS, as_strom_error
 
 Offsets = dict[int, int]  # partition → offset
+
+_LOOK_BACK = (
+    1000  # dead letters of each partition from before the start: the last raw record may be among them
+)
 
 
 class CaughtUp:
@@ -20,26 +26,80 @@ class CaughtUp:
             {"bootstrap.servers": settings.kafka_bootstrap, "group.id": "strom-pipeline-progress"}
         )
         try:
-            self._raw_at_start = self._ends(topics.RAW)
+            self._backlog = Backlog(settings)
         except KafkaException as error:
             raise as_strom_error(settings, "tell how far its topics go", error) from None
 
     def tells(self, raw: StreamingQuery | None, store: StreamingQuery) -> bool:
         """Whether all of `readings` is taken in and the real-time query is past what was waiting at the start."""
-        if raw is not None and not _reached(_position(raw, topics.RAW), self._raw_at_start):
-            return False
         try:
-            ends = self._ends(topics.READINGS)
-        except KafkaException:
-            return False  # nobody can tell while Kafka is away
+            if raw is not None and not self._backlog.is_done(_position(raw, topics.RAW)):
+                return False
+            ends = _ends(self._consumer, topics.READINGS)
+        except (KafkaException, StromError):
+            return False  # nobody can tell while Kafka or Postgres is away
         return _reached(_position(store, topics.READINGS), ends)
 
-    def _ends(self, topic: str) -> Offsets:
-        partitions = self._consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        ends = {number: TopicPartition(topic, number) for number in partitions}
-        return {
-            number: self._consumer.get_watermark_offsets(end, timeout=10)[1] for number, end in ends.items()
+
+class Backlog:
+    """The raw records that were waiting at the start: done when each of them is a reading in the tables or a dead letter.
+
+    The real-time query itself tells how far it is only when one of its long batches ends.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._url = settings.postgres_url
+        self._letters = Consumer(
+            {
+                "bootstrap.servers": settings.kafka_bootstrap,
+                "group.id": "strom-pipeline-progress",
+                "enable.auto.commit": False,
+            }
+        )
+        self._ends = _ends(self._letters, topics.RAW)
+        self._refused: Offsets = {}  # the highest offset of each raw partition that became a dead letter
+        # Marks beyond the end are those of a topic that was made anew since.
+        self._void = {
+            part: mark for part, mark in taken_in(self._url).items() if mark >= self._ends.get(part, 0)
         }
+        self._letters.assign(
+            [
+                TopicPartition(topics.DEAD_LETTER, number, max(0, end - _LOOK_BACK))
+                for number, end in _ends(self._letters, topics.DEAD_LETTER).items()
+            ]
+        )
+        self._done = False
+
+    def is_done(self, position: Offsets | None = None) -> bool:
+        """`position`: how far the query says that it is."""
+        self._done = self._done or _reached(position, self._ends) or _reached(self._outcomes(), self._ends)
+        return self._done
+
+    def _outcomes(self) -> Offsets:
+        self._read_letters()
+        taken = {part: mark for part, mark in taken_in(self._url).items() if mark != self._void.get(part)}
+        return {part: max(taken.get(part, -1), self._refused.get(part, -1)) + 1 for part in self._ends}
+
+    def _read_letters(self) -> None:
+        while messages := self._letters.consume(1000, timeout=0.5):
+            for message in messages:
+                if message.error() is None:
+                    self._note(dict(message.headers() or []).get(topics.HEADER_ORIGIN))
+
+    def _note(self, origin: str | bytes | None) -> None:
+        text = origin.decode(errors="replace") if isinstance(origin, bytes) else origin or ""
+        topic, _, place = text.partition("/")
+        part, _, offset = place.partition("/")
+        if topic == topics.RAW and part.isdecimal() and offset.isdecimal():
+            self._refused[int(part)] = max(int(offset), self._refused.get(int(part), -1))
+
+
+def _ends(consumer: Consumer, topic: str) -> Offsets:
+    partitions = consumer.list_topics(topic, timeout=ANSWER_SECONDS).topics[topic].partitions
+    ends = {number: TopicPartition(topic, number) for number in partitions}
+    return {
+        number: consumer.get_watermark_offsets(end, timeout=ANSWER_SECONDS)[1] for number, end in ends.items()
+    }
 
 
 def _position(query: StreamingQuery, topic: str) -> Offsets | None:

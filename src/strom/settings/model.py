@@ -84,7 +84,8 @@ class PipelineSettings(Section):
         None, description="Root of the checkpoints, a path or URL; empty is `checkpoints` in the home folder."
     )
     realtime_batch: str = Field(
-        "1 minute", description="How long a batch of the real-time query lasts: what a restart may repeat."
+        "5 minutes",
+        description="How long a batch of the real-time query lasts: what a restart may repeat. Between two it pauses for a second.",
     )
     trigger_seconds: float = Field(
         5.0, gt=0, description="Pause between micro-batches of the queries on `readings`."

@@ -1,0 +1,56 @@
+"""A backlog is done when every raw record that was waiting is in the tables or in the dead letter."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from strom.pipeline.progress import Backlog
+from strom.settings import Settings
+from strom.stack.supervisor import Stack
+from strom.store.mark_tables import Mark, save_marks
+from strom.store.writes import Writer
+from strom.streams import topics
+from strom.streams.producer import open_producer
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def settings(own_settings: Settings) -> Iterator[Settings]:
+    """Servers of its own: in the shared topics others' records wait for ever."""
+    with Stack(own_settings, ["kafka", "postgres"]) as stack:
+        yield stack.settings
+
+
+def put(settings: Settings, topic: str, partition: int, *origins: str) -> None:
+    producer = open_producer(settings, "strom-test")
+    for origin in origins:
+        producer.produce(topic, b"x", partition=partition, headers=[(topics.HEADER_ORIGIN, origin)])
+    assert producer.flush(60) == 0
+
+
+def take_in(settings: Settings, partition: int, offset: int) -> None:
+    with Writer(settings.postgres_url) as writer, writer.work() as work:
+        save_marks(work, "test", [Mark(topics.RAW, partition, 0, offset, 1)])
+
+
+def test_a_backlog_is_done_when_each_record_has_an_outcome(settings: Settings) -> None:
+    put(settings, topics.RAW, 0, "", "", "")
+    put(settings, topics.RAW, 2, "", "")
+    backlog = Backlog(settings)
+    assert not backlog.is_done()
+    take_in(settings, 0, 2)
+    put(settings, topics.DEAD_LETTER, 1, "sma-kafka/2/0", "somewhere/2/9", "no origin")
+    assert not backlog.is_done()
+    put(settings, topics.DEAD_LETTER, 3, "sma-kafka/2/1")
+    assert backlog.is_done()
+    put(settings, topics.RAW, 1, "")
+    assert backlog.is_done()  # what comes later is no backlog
+
+    # The next start finds the outcomes of the former one; marks beyond the end are of a topic that was made anew.
+    take_in(settings, 1, 0)
+    assert Backlog(settings).is_done()
+    take_in(settings, 0, 7)
+    anew = Backlog(settings)
+    assert not anew.is_done()
+    assert anew.is_done({0: 3, 1: 1, 2: 2, 3: 0})  # as the query itself tells
