@@ -43,3 +43,36 @@ def run(
     pipeline = Pipeline(settings, stages)
     with stop_on_signals(pipeline.stop):
         pipeline.run(lambda: announce(settings.home, "pipeline"), until_caught_up=until_caught_up)
+
+
+@group.command()
+def explain(
+    plans: Annotated[bool, typer.Option("--plans", help="Print Spark's plan of each step, too.")] = False,
+    spark_master: SparkOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Tell for each step of the pipeline whether it stays in Spark's native code. Needs no server.
+
+    Example: strom pipeline explain --plans
+    """
+    from strom.pipeline.explain import steps
+    from strom.pipeline.session import build_session
+    from strom.pipeline.store_job import rules_of
+
+    settings = settings_from(spark_master=spark_master, home=home)
+    spark = build_session(settings, "strom-explain")
+    try:
+        for step in steps(spark, rules_of(settings.rules)):
+            left = step.leaves_native
+            print(f"{step.name}: {step.does}")
+            print(
+                f"  {'leaves native code: ' + ', '.join(left) if left else 'native, no Python for any row'}"
+            )
+            if plans:
+                print(step.plan)
+        print(
+            "The driver then goes on in Python with one row per meter and five minutes, not with each reading;"
+        )
+        print("only meters whose counters did not follow normally are walked reading by reading.")
+    finally:
+        spark.stop()

@@ -12,6 +12,7 @@ GROUPS: tuple[str, ...] = (
     "tail",
     "topics",
     "dead_letters",
+    "alerts",
     "serve",
     "simulate",
     "pipeline",

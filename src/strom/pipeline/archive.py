@@ -27,7 +27,7 @@ class Archive:
         if count == 0:
             return
         self._make()
-        rows = fresh.select(*COLUMNS, F.to_date("at").alias("date"))
+        rows = lake_rows(fresh)
         (rows.coalesce(1) if count <= SMALL_BATCH else rows).write.format("delta").mode("append").option(
             "txnAppId", writer
         ).option("txnVersion", batch_id).save(self.path)
@@ -56,6 +56,10 @@ class Archive:
             "'delta.dataSkippingStatsColumns' = 'meter,at')"
         )
         self._made = True
+
+
+def lake_rows(fresh: DataFrame) -> DataFrame:
+    return fresh.select(*COLUMNS, F.to_date("at").alias("date"))
 
 
 def _type(name: str) -> str:

@@ -24,12 +24,14 @@ def fresh_readings(batch: DataFrame, marks: list[Mark]) -> DataFrame:
 
 def reached_marks(fresh: DataFrame) -> tuple[list[Mark], int]:
     """How far the marks move with this batch, and how many readings it holds."""
-    found = (
-        fresh.groupBy("raw_topic", "raw_partition", "partition")
-        .agg(F.max("raw_offset"), F.max(F.unix_millis("received")), F.count("*"))
-        .collect()
-    )
+    found = reached_rows(fresh).collect()
     return [Mark(*row[:5]) for row in found], sum(row[5] for row in found)
+
+
+def reached_rows(fresh: DataFrame) -> DataFrame:
+    return fresh.groupBy("raw_topic", "raw_partition", "partition").agg(
+        F.max("raw_offset"), F.max(F.unix_millis("received")), F.count("*")
+    )
 
 
 def _with_origin(batch: DataFrame) -> DataFrame:

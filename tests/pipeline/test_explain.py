@@ -1,0 +1,22 @@
+"""`strom pipeline explain`: no step hands rows to Python, and one that did would be named."""
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from strom.pipeline.explain import _step, steps
+from strom.pipeline.store_job import rules_of
+from strom.settings import RuleSettings
+
+
+def test_every_step_stays_in_native_code(spark: SparkSession) -> None:
+    found = {step.name: step.leaves_native for step in steps(spark, rules_of(RuleSettings()))}
+    assert list(found) == ["normalise", "read", "marks", "archive", "profile, latest, watch"]
+    assert set(map(tuple, found.values())) == {()}
+
+
+def test_a_python_function_is_named(spark: SparkSession) -> None:
+    doubled = F.udf(lambda number: number * 2, "bigint", useArrow=False)
+    step = _step("x", "", spark.range(3).select(doubled("id")))
+    assert step.leaves_native == ["BatchEvalPython"]
+    mapped = spark.range(3).mapInArrow(lambda batches: batches, "id bigint")
+    assert _step("x", "", mapped).leaves_native == ["MapInArrow"]
