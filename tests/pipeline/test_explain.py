@@ -18,5 +18,3 @@ def test_a_python_function_is_named(spark: SparkSession) -> None:
     doubled = F.udf(lambda number: number * 2, "bigint", useArrow=False)
     step = _step("x", "", spark.range(3).select(doubled("id")))
     assert step.leaves_native == ["BatchEvalPython"]
-    mapped = spark.range(3).mapInArrow(lambda batches: batches, "id bigint")
-    assert _step("x", "", mapped).leaves_native == ["MapInArrow"]
