@@ -53,9 +53,18 @@ def error_of(exception: KafkaException) -> KafkaError:
 
 def passes(error: KafkaError) -> bool:
     """Whether a broker answers so only for a moment, after a start or while a partition changes its leader."""
-    return error.retriable() or error.code() == KafkaError.LEADER_NOT_AVAILABLE
+    return error.retriable() or error.code() in _PASSING
 
 
+# The client library does not mark these as worth another try.
+_PASSING = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+    }
+)
 UNREACHABLE = frozenset(
     {
         KafkaError._TRANSPORT,
