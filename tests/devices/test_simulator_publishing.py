@@ -219,6 +219,7 @@ def test_two_simulations_with_the_same_seed_are_told_so(stack: Settings) -> None
     second = Publisher(Fleet(3, seed=16), stack, Timeline(), on_trouble=troubles.append)
     with running(first), running(second):
         await_that(lambda: any("another --seed" in trouble for trouble in troubles))
+    assert [trouble for trouble in troubles if "another --seed" in trouble]
 
 
 def test_a_topic_that_is_not_allowed_is_one_sentence(own_settings: Settings, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from strom.pipeline.explain import _step, steps
+from strom.pipeline.explain import step_of, steps
 from strom.pipeline.store_job import rules_of
 from strom.settings import RuleSettings
 
@@ -16,5 +16,5 @@ def test_every_step_stays_in_native_code(spark: SparkSession) -> None:
 
 def test_a_python_function_is_named(spark: SparkSession) -> None:
     doubled = F.udf(lambda number: number * 2, "bigint", useArrow=False)
-    step = _step("x", "", spark.range(3).select(doubled("id")))
+    step = step_of("x", "", spark.range(3).select(doubled("id")))
     assert step.leaves_native == ["BatchEvalPython"]

@@ -13,14 +13,11 @@ from pyspark.sql import SparkSession
 from strom.devices.adapter_json import decode
 from strom.domain.obis import SPELLINGS
 from strom.domain.reading import Rejected
+from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.parse import parse
 
 PAYLOADS = Path(__file__).parent.parent / "payloads"
 RECEIVED_MS = 1_763_240_000_123
-KAFKA_SOURCE = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
-    "headers array<struct<key:string,value:binary>>"
-)
 Raw = tuple[bytes, str | None]  # payload and MQTT topic
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
+from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.readings import typed_readings
-from tests.pipeline.test_parse_parity import KAFKA_SOURCE
 
 GOOD = {
     "v": 1,

@@ -213,12 +213,14 @@ def test_without_meters_the_page_says_what_to_do(browser: Browser, stack: Settin
         wait_for(opened, "#welcome", "strom simulate")
         wait_for(opened, "#line-text", "Kafka is away since")
         wait_for(opened, "#day-empty", "Postgres is away")
+        assert opened.locator("#welcome").is_visible()
     context.close()
 
 
 def test_the_description_of_the_api_opens_without_the_internet(tab: Tab, page: Page) -> None:
     tab.goto(f"{page.address}/docs")
     wait_for(tab, "#docs", "/api/v1/fleet")
+    assert "/api/v1/meters" in tab.locator("#docs").inner_text()
 
 
 def test_both_languages_have_the_same_words() -> None:

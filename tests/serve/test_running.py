@@ -63,6 +63,8 @@ def test_a_row_that_is_no_reading_does_not_keep_the_page_from_its_tables(
         connection.execute(query, (unique("foreign"),))
     with serving(at_port(stack, free_port(), tmp_path)) as page:
         until(lambda: page.get("/api/v1/health").json()["status"] == "ok")
+        assert page.get("/api/v1/health").json()["postgres"]["state"] == "connected"
+        assert page.get("/api/v1/fleet").status_code == 200
 
 
 @pytest.mark.stack

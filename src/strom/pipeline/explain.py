@@ -10,13 +10,10 @@ from strom.domain.segments import Rules
 from strom.pipeline import cells as native
 from strom.pipeline.archive import lake_rows
 from strom.pipeline.fresh import fresh_readings, reached_rows
+from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.normalise import normalise
 from strom.pipeline.readings import typed_readings
 
-KAFKA_SOURCE = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
-    "timestampType int, headers array<struct<key:string,value:binary>>"
-)
 # The operators that hand rows to Python, by the names that stand in a plan.
 _PYTHON = re.compile(r"\b(\w*(?:EvalPython|InPandas|InArrow|InPython|PythonUDTF|TransformWithState\w*))\b")
 
@@ -36,16 +33,16 @@ class Step:
 def steps(spark: SparkSession, rules: Rules) -> Iterator[Step]:
     """Every step that sees single messages or readings, in their order, planned over empty sources."""
     raw = spark.createDataFrame([], KAFKA_SOURCE)
-    yield _step("normalise", "sma-kafka to readings and dead letter, in real-time mode", normalise(raw))
+    yield step_of("normalise", "sma-kafka to readings and dead letter, in real-time mode", normalise(raw))
     fresh = fresh_readings(typed_readings(raw), [])
-    yield _step("read", "a micro-batch of readings, each origin once", fresh)
-    yield _step("marks", "how far the raw partitions have been taken in", reached_rows(fresh))
-    yield _step("archive", "rows of the lake", lake_rows(fresh))
+    yield step_of("read", "a micro-batch of readings, each origin once", fresh)
+    yield step_of("marks", "how far the raw partitions have been taken in", reached_rows(fresh))
+    yield step_of("archive", "rows of the lake", lake_rows(fresh))
     summed = native.cells(native.moments(fresh), rules)
-    yield _step(
+    yield step_of(
         "profile, latest, watch", "a row per meter and five minutes, which the driver takes on", summed
     )
 
 
-def _step(name: str, does: str, frame: DataFrame) -> Step:
+def step_of(name: str, does: str, frame: DataFrame) -> Step:
     return Step(name, does, str(frame._jdf.queryExecution().executedPlan().treeString()))

@@ -79,7 +79,7 @@ class Pipeline:
             log.info("%s caught up", query.name)
 
     def _follow(self, spark: SparkSession, job: StoreJob | None, on_ready: Callable[[], None]) -> None:
-        caught_up = CaughtUp(self._settings)
+        caught_up = CaughtUp(self._settings) if job is not None else None
         raw = self._start_normalise(spark) if NORMALISE in self._stages else None
         store = self._start_store(spark, job) if job is not None else None
         queries = [query for query in (raw, store) if query is not None]
@@ -89,7 +89,7 @@ class Pipeline:
             on_ready()
         while not self._stop.wait(TICK_SECONDS):
             _raise_failure(queries)
-            if job is not None and store is not None:
+            if job is not None and store is not None and caught_up is not None:
                 job.tick(_now_ms(), caught_up.tells(raw, store))
         log.info("the pipeline stops")
         if store is not None:

@@ -98,5 +98,9 @@ def matches(text: Column, pattern: str) -> Column:
     return text.rlike(rf"\A(?:{pattern})\z")
 
 
+def count_of(byte: str, text: Column) -> Column:
+    return F.octet_length(text) - F.octet_length(F.replace(text, F.lit(byte), F.lit("")))
+
+
 def any_of(conditions: Sequence[Column]) -> Column:
     return reduce(Column.__or__, conditions)

@@ -1,4 +1,4 @@
-"""How a message lies in columns: the form of a register's entry, how strictly JSON is read, and the columns' names."""
+"""How a record and its message lie in columns: Kafka's source, the form of a register's entry, how strictly JSON is read, and the columns' names."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -6,6 +6,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from strom.domain.obis import MEASURED, METER_NUMBERS, Register
 
+# What Spark's Kafka source gives, as far as the pipeline reads it.
+KAFKA_SOURCE = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "headers array<struct<key:string,value:binary>>"
+)
 STRICT = {
     "mode": "PERMISSIVE",
     "allowSingleQuotes": "false",

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from strom.domain import values
 from strom.domain.obis import ERROR_VALUES, MEASURED, Register
-from strom.pipeline.judge import NUMBER, any_of, slim, with_value
+from strom.pipeline.judge import NUMBER, any_of, count_of, slim, with_value
 from strom.pipeline.message import value_of
 
 _DIRECTIONS = ("import", "export")
@@ -28,14 +28,11 @@ def numbers() -> Column:
     texts = [value_of(register) for register in MEASURED]
     listed = _without_point_zero(F.concat_ws("|", *texts), "|")
     came = reduce(Column.__add__, (text.isNotNull().cast("int") for text in texts))
-    as_they_are = (came == 0) | (listed.rlike(_ALL_SLIM) & (_count("|", listed) == came)) & ~any_of(
-        [F.contains(listed, F.lit(error)) for error in ERROR_VALUES]
-    ) & ~any_of([_lacks_total(direction) for direction in _DIRECTIONS])
+    all_slim = listed.rlike(_ALL_SLIM) & (count_of("|", listed) == came)
+    has_error = any_of([F.contains(listed, F.lit(error)) for error in ERROR_VALUES])
+    lacks_total = any_of([_lacks_total(direction) for direction in _DIRECTIONS])
+    as_they_are = (came == 0) | (all_slim & ~has_error & ~lacks_total)
     return F.when(as_they_are, _as_they_are()).otherwise(_judged())
-
-
-def _count(byte: str, text: Column) -> Column:
-    return F.octet_length(text) - F.octet_length(F.replace(text, F.lit(byte), F.lit("")))
 
 
 def _without_point_zero(listed: Column, end: str) -> Column:

@@ -18,6 +18,7 @@ from strom.domain import values
 from strom.domain.obis import FREQUENT_OTHERS, METER_NUMBERS
 from strom.pipeline.judge import (
     any_of,
+    count_of,
     identifier,
     is_bad_identifier,
     is_bad_other,
@@ -116,13 +117,12 @@ def _distinct(texts: list[Column]) -> Column:
 
 
 def _is_ordinary(text: Column, corrupt: Column, entries: list[Column]) -> Column:
-    braces = F.octet_length(text) - F.octet_length(F.replace(text, F.lit("}"), F.lit("")))
     found = reduce(Column.__add__, (entry.isNotNull().cast("int") for entry in entries))
     return F.coalesce(
         corrupt.isNull()
         & (found > 0)
         & F.endswith(text, F.lit("}"))
-        & (braces == found + 1)
+        & (count_of("}", text) == found + 1)
         & F.is_valid_utf8(text),
         F.lit(False),
     )

@@ -70,7 +70,7 @@ def _lake_moments(archive: Archive, since: Mapping[Key, int | None]) -> DataFram
             "meter string, import_since bigint, export_since bigint",
         )
     )
-    moments = native.moments(_with_text(archive.read_since(dict(earliest)))).join(bounds, "meter")
+    moments = native.moments(archive.read_since(dict(earliest))).join(bounds, "meter")
     for direction in Direction:
         for kind in ("c", "p"):
             name = f"{direction}_{kind}"
@@ -83,11 +83,6 @@ def _start(since: Mapping[Key, int | None], key: Key) -> int:
         return _NEVER
     found = since[key]
     return BEFORE_ALL if found is None else found
-
-
-def _with_text(readings: DataFrame) -> DataFrame:
-    """The lake keeps columns, not the JSON; nobody asks for it when looking back."""
-    return readings.withColumn("value", F.lit(None).cast("string"))
 
 
 def _points(moments: DataFrame, direction: Direction, meters: Sequence[str]) -> Mapping[str, Sequence[Point]]:

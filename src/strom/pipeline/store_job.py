@@ -70,12 +70,7 @@ class StoreJob:
             try:
                 marks, count = reached_marks(fresh)
                 if "archive" in self.stages:
-                    lake = load_marks(work, LAKE)
-                    if set(lake) <= set(before):
-                        self._append(work, fresh, marks, count, batch_id)
-                    else:  # another job of ours has put some of it there
-                        missing = unmarked(fresh, lake)
-                        self._append(work, missing, *reached_marks(missing), batch_id)
+                    self._append(work, fresh, (marks, count), before, batch_id)
                 if count and self.stages != ("archive",):
                     self._tables(work, fresh)
                 self._outbox.confirm()
@@ -83,10 +78,21 @@ class StoreJob:
             finally:
                 fresh.unpersist()
 
-    def _append(self, work: Work, missing: DataFrame, marks: list[Mark], count: int, batch_id: int) -> None:
-        """The lake is one, whichever stages run together: its marks tell what is in it."""
-        self._archive.append(missing, count, writer=self._writer_id(), batch_id=batch_id)
-        save_marks(work, LAKE, marks)
+    def _append(
+        self,
+        work: Work,
+        fresh: DataFrame,
+        reached: tuple[list[Mark], int],
+        before: list[Mark],
+        batch_id: int,
+    ) -> None:
+        """The lake is one, whichever stages run together: what another job of ours has put there stays out."""
+        lake = load_marks(work, LAKE)
+        if not set(lake) <= set(before):
+            fresh = unmarked(fresh, lake)
+            reached = reached_marks(fresh)
+        self._archive.append(fresh, reached[1], writer=self._writer_id(), batch_id=batch_id)
+        save_marks(work, LAKE, reached[0])
 
     def tick(self, now_ms: int, caught_up: bool) -> None:
         """Find what time alone tells. With a backlog nothing can be said: the messages may just not be read yet."""

@@ -16,9 +16,8 @@ def lake_moments_in(archive: Archive, keys: Iterable[tuple[str, int]], window_ms
     for meter, start in wanted:
         since.setdefault(meter, start - 1)  # sorted: the first is the earliest
     windows = F.broadcast(archive.spark.createDataFrame(wanted, "meter string, window bigint"))
-    readings = archive.read_since(since).withColumn("value", F.lit(None).cast("string"))
     return (
-        native.moments(readings)
+        native.moments(archive.read_since(since))
         .withColumn("window", F.col("t") - F.col("t") % window_ms)
         .join(windows, ["meter", "window"], "left_semi")
     )

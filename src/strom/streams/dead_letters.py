@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
@@ -119,7 +120,7 @@ class Redrive:
         self._to_note: list[str] = []
         self._producer: Producer = open_producer(settings, "strom-redrive")
 
-    def __enter__(self) -> "Redrive":
+    def __enter__(self) -> Self:
         for place in self._unnoted:
             self._note(place)
         self._mark({"began_ms": int(time.time() * 1000)})
