@@ -16,6 +16,7 @@ GROUPS: tuple[str, ...] = (
     "serve",
     "simulate",
     "pipeline",
+    "bench",
     "decode",
     "settings",
 )

@@ -6,7 +6,9 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +33,14 @@ FINISH_SECONDS = 8.0  # for the batch under way, when stopped
 log = logging.getLogger(__name__)
 
 
+class Trigger(Enum):
+    """How `normalise` goes on: the live way, micro-batches as fast as they go, or until what is there is done."""
+
+    REAL_TIME = "real-time"
+    MICRO_BATCHES = "micro-batches"
+    AVAILABLE_NOW = "available now"
+
+
 class Pipeline:
     """The stages as streaming queries; `run` returns when stopped, or when caught up if only that was asked for."""
 
@@ -49,38 +59,35 @@ class Pipeline:
 
     def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> None:
         spark = build_session(self._settings, "strom-pipeline")
-        job = self._store_job(spark)
         try:
             if until_caught_up:
-                self._catch_up(spark, job)
+                self.catch_up(spark)
             else:
-                self._follow(spark, job, on_ready)
+                with self._store_job(spark) as job:
+                    self._follow(spark, job, on_ready)
         finally:
-            for query in spark.streams.active:
-                query.stop()
-            if job is not None:
-                job.close()
             spark.stop()
 
-    def _catch_up(self, spark: SparkSession, job: StoreJob | None) -> None:
+    def catch_up(self, spark: SparkSession) -> None:
         """What is there now, and no more: first the readings, then all that is made of them."""
-        if NORMALISE in self._stages:
-            self._await_end(self._start_normalise(spark, available_now=True))
-        if job is not None and not self._stop.is_set():
-            self._await_end(self._start_store(spark, job, available_now=True))
-            job.tick(_now_ms(), not self._stop.is_set())
+        with self._store_job(spark) as job:
+            if NORMALISE in self._stages:
+                self._await_end(self.start_normalise(spark, Trigger.AVAILABLE_NOW))
+            if job is not None and not self._stop.is_set():
+                self._await_end(self._start_store(spark, job, available_now=True))
+                job.tick(_now_ms(), not self._stop.is_set())
 
     def _await_end(self, query: StreamingQuery) -> None:
         while query.isActive and not self._stop.wait(0.1):
             pass
         if query.exception() is not None:
-            _raise_failure([query])
+            raise_failure([query])
         if not self._stop.is_set():
             log.info("%s caught up", query.name)
 
     def _follow(self, spark: SparkSession, job: StoreJob | None, on_ready: Callable[[], None]) -> None:
         caught_up = CaughtUp(self._settings) if job is not None else None
-        raw = self._start_normalise(spark) if NORMALISE in self._stages else None
+        raw = self.start_normalise(spark) if NORMALISE in self._stages else None
         store = self._start_store(spark, job) if job is not None else None
         queries = [query for query in (raw, store) if query is not None]
         self._await(lambda: all(_is_at_work(query) for query in queries), queries)
@@ -88,7 +95,7 @@ class Pipeline:
             log.info("the pipeline is running: %s", ", ".join(self._stages))
             on_ready()
         while not self._stop.wait(TICK_SECONDS):
-            _raise_failure(queries)
+            raise_failure(queries)
             if job is not None and store is not None and caught_up is not None:
                 job.tick(_now_ms(), caught_up.tells(raw, store))
         log.info("the pipeline stops")
@@ -97,15 +104,26 @@ class Pipeline:
 
     def _await(self, condition: Callable[[], bool], queries: Sequence[StreamingQuery]) -> None:
         while not condition() and not self._stop.wait(0.1):
-            _raise_failure(queries)
+            raise_failure(queries)
 
-    def _store_job(self, spark: SparkSession) -> StoreJob | None:
+    @contextmanager
+    def _store_job(self, spark: SparkSession) -> Iterator[StoreJob | None]:
+        """The stages on readings, if there are any; afterwards no query runs any more."""
         chosen = [stage for stage in self._stages if stage != NORMALISE]
-        return StoreJob(self._settings, spark, chosen) if chosen else None
+        job = StoreJob(self._settings, spark, chosen) if chosen else None
+        try:
+            yield job
+        finally:
+            for query in spark.streams.active:
+                query.stop()
+            if job is not None:
+                job.close()
 
-    def _start_normalise(self, spark: SparkSession, *, available_now: bool = False) -> StreamingQuery:
+    def start_normalise(
+        self, spark: SparkSession, trigger: Trigger = Trigger.REAL_TIME, checkpoint: str | None = None
+    ) -> StreamingQuery:
         writer = (
-            normalise(self._source(spark, topics.RAW))
+            normalise(source(spark, self._settings, topics.RAW))
             .writeStream.format("kafka")
             .queryName(NORMALISE)
             .outputMode("update")
@@ -116,10 +134,12 @@ class Pipeline:
             .option("kafka.acks", "all")
             .option("kafka.enable.idempotence", "true")
             .option("kafka.delivery.timeout.ms", str(2**31 - 1))
-            .option("checkpointLocation", f"{self._settings.checkpoint_root}/{NORMALISE}")
+            .option("checkpointLocation", checkpoint or f"{self._settings.checkpoint_root}/{NORMALISE}")
         )
-        if available_now:
+        if trigger is Trigger.AVAILABLE_NOW:
             return writer.trigger(availableNow=True).start()
+        if trigger is Trigger.MICRO_BATCHES:
+            return writer.start()
         realtime: DataStreamWriter = writer.trigger(  # type: ignore[call-overload]  # pyspark's own stub lags behind
             realTime=self._settings.pipeline.realtime_batch
         )
@@ -130,7 +150,7 @@ class Pipeline:
     ) -> StreamingQuery:
         name = "+".join(job.stages)
         writer = (
-            typed_readings(self._source(spark, topics.READINGS, limit=self._settings.pipeline.max_batch))
+            typed_readings(source(spark, self._settings, topics.READINGS, self._settings.pipeline.max_batch))
             .writeStream.foreachBatch(job.process)
             .queryName(name)
             .option("checkpointLocation", f"{self._settings.checkpoint_root}/{name}")
@@ -139,19 +159,21 @@ class Pipeline:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self._settings.pipeline.trigger_seconds} seconds").start()
 
-    def _source(self, spark: SparkSession, topic: str, limit: int | None = None) -> DataFrame:
-        reader = (
-            spark.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
-            .option("subscribe", topic)
-            .option("startingOffsets", "earliest")
-            .option("includeHeaders", "true")
-            # Records that retention removed while the pipeline was away cannot be had; going on is all that is left.
-            .option("failOnDataLoss", "false")
-            .option("kafka.max.poll.records", "10000")
-            .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
-        )
-        return (reader if limit is None else reader.option("maxOffsetsPerTrigger", limit)).load()
+
+def source(spark: SparkSession, settings: Settings, topic: str, limit: int | None = None) -> DataFrame:
+    """A topic as it grows, from its beginning; at most `limit` records in a micro-batch."""
+    reader = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("includeHeaders", "true")
+        # Records that retention removed while the pipeline was away cannot be had; going on is all that is left.
+        .option("failOnDataLoss", "false")
+        .option("kafka.max.poll.records", "10000")
+        .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
+    )
+    return (reader if limit is None else reader.option("maxOffsetsPerTrigger", limit)).load()
 
 
 def _is_at_work(query: StreamingQuery) -> bool:
@@ -165,7 +187,7 @@ def _let_finish(query: StreamingQuery) -> None:
         time.sleep(0.1)
 
 
-def _raise_failure(queries: Sequence[StreamingQuery]) -> None:
+def raise_failure(queries: Sequence[StreamingQuery]) -> None:
     for query in queries:
         if not query.isActive:
             failure = query.exception()

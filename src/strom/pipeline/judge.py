@@ -9,6 +9,8 @@ from pyspark.sql import functions as F
 from strom.domain import values
 
 NUMBER = f"decimal({values.DIGITS},{values.SCALE})"
+# A word that is an id as well as a plain text, whichever rule asks: digits, a capital that no number holds, and so on.
+_WORD = r"\A[0-9]{0,20}+[A-DF-HJ-Z][0-9A-Za-z]{0,40}+\z"
 _PLAIN = r"\A[0-9A-Za-z :.*_-]*+\z"  # nothing that JSON would have to escape
 
 
@@ -17,15 +19,22 @@ def with_value(value: Column, use: Callable[[Column], Column]) -> Column:
     return F.get(F.transform(F.array(value), use), F.lit(0))
 
 
+def is_word(text: Column) -> Column:
+    """Most ids and device names are: one pattern in place of many."""
+    return text.rlike(_WORD)
+
+
 def identifier(text: Column) -> Column:
     is_id = (
         matches(text, values.ID_PATTERN) & ~matches(text, values.FRACTION_PATTERN) & ~is_date_or_time(text)
     )
-    return F.when(is_id, text)
+    return F.when(is_word(text), text).when(is_id, text)
 
 
 def is_bad_identifier(text: Column) -> Column:
-    return text.isNotNull() & identifier(text).isNull() & ~is_date_or_time(text)
+    return F.when(text.isNull() | is_word(text), False).otherwise(
+        identifier(text).isNull() & ~is_date_or_time(text)
+    )
 
 
 def is_date_or_time(text: Column) -> Column:
@@ -69,7 +78,11 @@ def other_json(text: Column) -> Column:
     structure = any_of([F.startswith(text, F.lit(start)) for start in values.STRUCTURE_STARTS])
     numeric = matches(text, values.NUMBER_PATTERN)
     plain = ~structure & ~F.contains(text, F.lit(values.NUL)) & ~matches(text, values.INEXACT_PATTERN)
-    return F.when(numeric & amount.isNotNull(), slim(amount.cast("string"))).when(plain, quoted(text))
+    return (
+        F.when(is_word(text), F.concat(F.lit('"'), text, F.lit('"')))
+        .when(numeric & amount.isNotNull(), slim(amount.cast("string")))
+        .when(plain, quoted(text))
+    )
 
 
 def other_member(code: Column, text: Column) -> Column:
@@ -78,7 +91,7 @@ def other_member(code: Column, text: Column) -> Column:
 
 
 def is_bad_other(text: Column) -> Column:
-    return F.coalesce(text.isNotNull() & other_json(text).isNull(), F.lit(False))
+    return F.when(text.isNull() | is_word(text), False).otherwise(other_json(text).isNull())
 
 
 def slim(numbers: Column) -> Column:

@@ -1,10 +1,12 @@
-"""How a record and its message lie in columns: Kafka's source, the form of a register's entry, how strictly JSON is read, and the columns' names."""
+"""How a record and its message lie in columns: Kafka's source, the form of a register's entry, how strictly JSON is read."""
+
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from strom.domain.obis import MEASURED, METER_NUMBERS, Register
+from strom.domain.obis import FREQUENT_OTHERS, MEASURED, METER_NUMBERS, Register
 
 # What Spark's Kafka source gives, as far as the pipeline reads it.
 KAFKA_SOURCE = (
@@ -17,19 +19,41 @@ STRICT = {
     "allowNonNumericNumbers": "false",
     "allowUnquotedFieldNames": "false",
 }
-ENTRY = StructType([StructField("value", StringType()), StructField("time", StringType())])
+CORRUPT = "_corrupt"
 FIELD_REGISTERS = (*MEASURED, *METER_NUMBERS)
 FIELD_SPELLINGS = tuple(spelling for register in FIELD_REGISTERS for spelling in register.spellings)
 
 
-def value_name(register: Register) -> str:
-    return f"value_{register.code.replace('.', '_')}"
+def _entry(time: DataType) -> StructType:
+    return StructType([StructField("value", StringType()), StructField("time", time)])
 
 
-def value_of(register: Register) -> Column:
-    """What the message says for this register, as text."""
-    return F.col(value_name(register))
+def _message(entry: StructType) -> StructType:
+    names = (*FIELD_SPELLINGS, *FREQUENT_OTHERS)
+    return StructType(
+        [
+            StructField("name", StringType()),
+            *(StructField(name, entry) for name in names),
+            StructField(CORRUPT, StringType()),
+        ]
+    )
 
 
-def other_name(index: int) -> str:
-    return f"other_{index}"
+ENTRY = _entry(StringType())  # whatever the time is, as text
+SCHEMA = _message(_entry(LongType()))  # a time is a whole number; any other is an error, and looked at again
+_SCHEMA_OF_TEXTS = _message(ENTRY)
+
+
+def members(text: Column) -> Column:
+    """The payload by the fixed schema."""
+    return F.from_json(text, SCHEMA, {**STRICT, "columnNameOfCorruptRecord": CORRUPT})
+
+
+def members_as_texts(text: Column) -> Column:
+    """The same with the times as texts."""
+    return F.from_json(text, _SCHEMA_OF_TEXTS, {**STRICT, "columnNameOfCorruptRecord": CORRUPT})
+
+
+def entries(message: Callable[[str], Column]) -> Mapping[Register, Column]:
+    """For each register with a field the entry under the first spelling that is there."""
+    return {register: F.coalesce(*map(message, register.spellings)) for register in FIELD_REGISTERS}

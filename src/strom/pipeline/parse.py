@@ -4,18 +4,18 @@ Nearly every message takes the short way: one `from_json` with a fixed schema. I
 ended with a brace, and the payload holds exactly one closing brace per register that the schema found, plus the outer
 one: then nothing unknown and nothing after the object can be in it. All others take the second look.
 
-Each projection copies its row, so there are four and not one for every thought.
+Each projection copies its row, so there are four and not one for every thought, and each passes on only what is needed.
 """
 
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
 
 from strom.domain import reading as rules
 from strom.domain import values
 from strom.domain.obis import FREQUENT_OTHERS, METER_NUMBERS
+from strom.pipeline import numbers
 from strom.pipeline.judge import (
     any_of,
     count_of,
@@ -29,31 +29,15 @@ from strom.pipeline.judge import (
     plausible,
     told_a_time,
 )
-from strom.pipeline.message import (
-    ENTRY,
-    FIELD_REGISTERS,
-    FIELD_SPELLINGS,
-    STRICT,
-    other_name,
-    value_name,
-    value_of,
-)
-from strom.pipeline.numbers import numbers
+from strom.pipeline.message import CORRUPT, entries, members
 from strom.pipeline.reading_json import reading_json
 from strom.pipeline.second_look import second_look
 from strom.streams import topics
 
-_CORRUPT = "_corrupt"
 _SOURCE_PATTERN = "[a-z0-9-]{1,32}"  # anything else was not written by a door of ours
+_USUAL_SOURCES = ("mqtt", "rest", "modbus", "http")
 _LATEST_MS = 4_102_444_800_000  # 2100: an arrival after that was not told by a door of ours
 _CARRIED = ("key", "value", "headers", "origin", "published", "received_ms", "source")
-SCHEMA = StructType(
-    [
-        StructField("name", StringType()),
-        *(StructField(spelling, ENTRY) for spelling in (*FIELD_SPELLINGS, *FREQUENT_OTHERS)),
-        StructField(_CORRUPT, StringType()),
-    ]
-)
 
 
 def parse(raw: DataFrame) -> DataFrame:
@@ -61,28 +45,46 @@ def parse(raw: DataFrame) -> DataFrame:
     return raw.transform(_arrived).transform(_taken_apart).transform(_judged).transform(_outcome)
 
 
-def members(text: Column) -> Column:
-    """The payload by the fixed schema."""
-    return F.from_json(text, SCHEMA, {**STRICT, "columnNameOfCorruptRecord": _CORRUPT})
-
-
 def _arrived(raw: DataFrame) -> DataFrame:
     """Where and when the record came from, and its members."""
-    header = F.map_from_entries(
-        F.coalesce("headers", F.array().cast("array<struct<key:string,value:binary>>"))
-    )
-    source = header.getItem(topics.HEADER_SOURCE).cast("string")
-    told = header.getItem(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
+    source = _header(topics.HEADER_SOURCE).cast("string")
+    told = _header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
     sane = told.between(values.EARLIEST_SECONDS * 1000, _LATEST_MS)
     place = ("topic", F.col("partition").cast("string"), F.col("offset").cast("string"))
+    usual = source.isin(*_USUAL_SOURCES) | matches(source, _SOURCE_PATTERN)
     return raw.select(
         *_CARRIED[:3],
         F.concat_ws("/", *place).alias("origin"),
-        header.getItem(topics.HEADER_PUBLISHED).alias("published"),
+        _header(topics.HEADER_PUBLISHED).alias("published"),
         F.when(sane, told).otherwise(F.unix_millis("timestamp")).alias("received_ms"),
-        F.when(matches(source, _SOURCE_PATTERN), source).otherwise("kafka").alias("source"),
-        header.getItem(topics.HEADER_TOPIC).cast("string").alias("mqtt_topic"),
+        F.when(usual, source).otherwise("kafka").alias("source"),
+        _header(topics.HEADER_TOPIC).cast("string").alias("mqtt_topic"),
         members(_text()).alias("message"),
+    )
+
+
+def _taken_apart(arrived: DataFrame) -> DataFrame:
+    """What the registers say, and the second look where needed; of the message only what the reading needs."""
+    escaped = F.contains(_text(), F.lit("\\"))
+    message = F.col("message").getField
+    own = entries(message)
+    others = [message(code) for code in FREQUENT_OTHERS]
+    found = [*own.values(), *others]
+    texts = {register: entry.getField("value") for register, entry in own.items()}
+    may_stand = numbers.may_stand(texts, escaped)
+    times = [entry.getField("time") for entry in found]
+    return arrived.select(
+        *_CARRIED,
+        "mqtt_topic",
+        escaped.alias("escaped"),
+        message("name").alias("name"),
+        F.array(*(texts[register] for register in METER_NUMBERS)).alias("ids"),
+        F.array(*(entry.getField("value") for entry in others)).alias("others"),
+        F.when(may_stand, numbers.as_they_stand(texts)).alias("stands"),
+        F.when(~may_stand, numbers.listed(texts)).alias("numbers"),
+        _latest(times).alias("meter_s"),
+        ((F.least(*times) != 0) | (F.greatest(*times) != 0)).alias("told"),
+        F.when(~_is_ordinary(message(CORRUPT), found), second_look(_text())).alias("look"),
     )
 
 
@@ -90,61 +92,47 @@ def _text() -> Column:
     return F.coalesce(F.col("value").cast("string"), F.lit(""))
 
 
-def _taken_apart(arrived: DataFrame) -> DataFrame:
-    """For each register the value under the first spelling that is there, the times of all, and the second look where needed."""
-    message = F.col("message").getField
-    entries = {
-        value_name(register): F.coalesce(*map(message, register.spellings)) for register in FIELD_REGISTERS
-    }
-    entries |= {other_name(index): message(code) for index, code in enumerate(FREQUENT_OTHERS)}
-    ordinary = _is_ordinary(_text(), message(_CORRUPT), list(entries.values()))
-    return arrived.select(
-        *_CARRIED,
-        "mqtt_topic",
-        message("name").alias("name"),
-        *(entry.getField("value").alias(name) for name, entry in entries.items()),
-        _distinct([entry.getField("time") for entry in entries.values()]).alias("times"),
-        F.when(~ordinary, second_look(_text())).alias("look"),
-    )
+def _header(name: str) -> Column:
+    none = F.array().cast("array<struct<key:string,value:binary>>")
+    return F.map_from_entries(F.coalesce("headers", none)).getItem(name)
 
 
-def _distinct(texts: list[Column]) -> Column:
-    """The different texts among these; nearly always all are the same."""
-    lowest = F.least(*texts)
-    return F.when(lowest.eqNullSafe(F.greatest(*texts)), F.array(lowest)).otherwise(
-        F.array_distinct(F.array(*texts))
-    )
+def _latest(times: list[Column]) -> Column:
+    """The latest of these times of the meter, in s, that can be true."""
+    latest = F.floor(F.col("received_ms") / 1000) + values.AHEAD_SECONDS
+    return F.greatest(*(F.when(time.between(values.EARLIEST_SECONDS, latest), time) for time in times))
 
 
-def _is_ordinary(text: Column, corrupt: Column, entries: list[Column]) -> Column:
+def _is_ordinary(corrupt: Column, entries: list[Column]) -> Column:
     found = reduce(Column.__add__, (entry.isNotNull().cast("int") for entry in entries))
     return F.coalesce(
         corrupt.isNull()
         & (found > 0)
-        & F.endswith(text, F.lit("}"))
-        & (count_of("}", text) == found + 1)
-        & F.is_valid_utf8(text),
+        & F.endswith(_text(), F.lit("}"))
+        & (count_of("}", _text()) == found + 1)
+        & F.is_valid_utf8(_text()),
         F.lit(False),
     )
 
 
 def _judged(apart: DataFrame) -> DataFrame:
     """Meter, time, numbers and what else the reading says, each by its rule."""
-    ids = [value_of(register) for register in METER_NUMBERS]
-    others = [F.col(other_name(index)) for index in range(len(FREQUENT_OTHERS))]
-    look = F.col("look").getField
-    looked = F.col("look").isNotNull()
-    one_time = ~looked & (F.size("times") == 1)
-    first_time = F.get("times", F.lit(0))
-    times = F.concat("times", F.coalesce(look("times"), F.array().cast("array<string>")))
+    ids = [F.get("ids", F.lit(index)) for index in range(len(METER_NUMBERS))]
+    others = [F.get("others", F.lit(index)) for index in range(len(FREQUENT_OTHERS))]
+    look, looked = F.col("look").getField, F.col("look").isNotNull()
+    times = look("times")
     return apart.select(
         *_CARRIED,
+        "escaped",
+        "stands",
         look("reason").alias("look_reason"),
-        F.when(one_time, plausible(first_time))
-        .otherwise(F.array_max(F.transform(times, plausible)))
+        F.when(looked, F.array_max(F.transform(times, plausible)))
+        .otherwise(F.col("meter_s") * 1000)
         .alias("meter_ms"),
-        F.when(one_time, told_a_time(first_time)).otherwise(F.exists(times, told_a_time)).alias("told"),
-        numbers().alias("numbers"),
+        F.coalesce(F.when(looked, F.exists(times, told_a_time)).otherwise(F.col("told")), F.lit(False)).alias(
+            "told"
+        ),
+        F.when(F.col("stands").isNull(), numbers.judged(F.col("numbers"))).alias("numbers"),
         owner_name(F.col("name")).alias("own_name"),
         F.coalesce(*map(identifier, ids)).alias("meter_number"),
         last_level(F.col("mqtt_topic")).alias("level"),

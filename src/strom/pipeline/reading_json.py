@@ -12,7 +12,7 @@ def reading_json(meter: Column) -> Column:
     no_clock = F.col("meter_ms").isNull()
     return F.concat(
         F.lit(f'{{"v":{rules.VERSION},"meter":'),
-        quoted(meter),
+        _name_json(meter),
         F.lit(',"at":"'),
         _time_text(F.coalesce("meter_ms", "received_ms")),
         F.lit('","received":"'),
@@ -20,7 +20,7 @@ def reading_json(meter: Column) -> Column:
         F.lit('","source":"'),
         "source",
         F.when(no_clock, f'","clock":"{rules.CLOCK_RECEIVED}"').otherwise(f'","clock":"{rules.CLOCK_METER}"'),
-        _unless_empty(",", F.col("numbers.members")),
+        _unless_empty(",", F.coalesce("stands", "numbers.members")),
         F.coalesce(F.concat(F.lit(',"meter_number":'), quoted(F.col("meter_number"))), F.lit("")),
         _unless_empty(',"other":{', F.col("other"), "}"),
         _unless_empty(',"flags":[', _flags(no_clock), "]"),
@@ -28,12 +28,18 @@ def reading_json(meter: Column) -> Column:
     )
 
 
+def _name_json(meter: Column) -> Column:
+    """What a message without escapes says needs none either."""
+    plain = ~F.col("escaped") & F.col("own_name").isNotNull()
+    return F.when(plain, F.concat(F.lit('"'), meter, F.lit('"'))).otherwise(quoted(meter))
+
+
 def _flags(no_clock: Column) -> Column:
     conditions = {
-        rules.BAD_VALUE: F.col("bad") | F.col("numbers.bad"),
+        rules.BAD_VALUE: F.col("bad") | F.coalesce("numbers.bad", F.lit(False)),
         rules.CLOCK_WRONG: no_clock & F.col("told"),
         rules.NO_TIME: no_clock & ~F.col("told"),
-        rules.TOTAL_FROM_TARIFFS: F.col("numbers.summed"),
+        rules.TOTAL_FROM_TARIFFS: F.coalesce("numbers.summed", F.lit(False)),
         rules.UNNAMED: F.col("own_name").isNull() & F.col("meter_number").isNull(),
     }
     return F.concat_ws(",", *(F.when(conditions[flag], f'"{flag}"') for flag in rules.FLAGS))

@@ -8,11 +8,11 @@ from pyspark.sql import functions as F
 from strom.domain import reading as rules
 from strom.domain.obis import CODE_PATTERN, SPELLINGS
 from strom.pipeline.judge import is_bad_other, matches, other_member, with_value
-from strom.pipeline.message import ENTRY, FIELD_SPELLINGS, STRICT
+from strom.pipeline.message import ENTRY, FIELD_SPELLINGS, STRICT, entries, members_as_texts
 
 
 def second_look(text: Column) -> Column:
-    """`reason` if it is none of ours, else what it holds beside the registers with a field: members of `other`, their `times`, and whether something in it is `bad`.
+    """`reason` if it is none of ours, else what it holds beside the registers with a field as members of `other`, all its `times`, and whether something in it is `bad`.
 
     Spark's readers ignore what follows the first value. Put into an array before a word that no sender can guess, a
     payload is JSON exactly if that word is the second and last element.
@@ -30,7 +30,7 @@ def second_look(text: Column) -> Column:
             .otherwise(
                 with_value(
                     _last_wins(F.from_json(text, "map<string,string>", STRICT)),
-                    lambda texts: _members(texts, rewritten),
+                    lambda texts: _members(texts, rewritten, _own_times(text)),
                 )
             )
         )
@@ -61,7 +61,7 @@ def _result(
     )
 
 
-def _members(texts: Column, rewritten: Column) -> Column:
+def _members(texts: Column, rewritten: Column, own_times: Column) -> Column:
     known = F.exists(F.map_keys(texts), lambda key: key.isin(list(SPELLINGS)))
     unreadable = F.exists(
         F.map_entries(texts),
@@ -78,16 +78,24 @@ def _members(texts: Column, rewritten: Column) -> Column:
         ),
     )
     return F.when(~F.coalesce(known, F.lit(False)), _refused(rules.NO_KNOWN_REGISTER)).otherwise(
-        with_value(rest, lambda found: _found(found, F.coalesce(unreadable, F.lit(False))))
+        with_value(rest, lambda found: _found(found, F.coalesce(unreadable, F.lit(False)), own_times))
     )
 
 
-def _found(rest: Column, unreadable: Column) -> Column:
+def _own_times(text: Column) -> Column:
+    """The times of the registers with a field."""
+    return with_value(
+        members_as_texts(text),
+        lambda message: F.array(*(entry["time"] for entry in entries(message.getField).values())),
+    )
+
+
+def _found(rest: Column, unreadable: Column, own_times: Column) -> Column:
     members = F.transform(rest, lambda each: other_member(each["key"], each["entry"]["value"]))
     return _result(
         bad=unreadable | F.exists(rest, lambda each: is_bad_other(each["entry"]["value"])),
         other=F.array_join(F.filter(members, lambda member: member.isNotNull()), ","),
-        times=F.transform(rest, lambda each: each["entry"]["time"]),
+        times=F.concat(own_times, F.transform(rest, lambda each: each["entry"]["time"])),
     )
 
 

@@ -1,0 +1,45 @@
+"""Servers of its own for a benchmark: in a folder below the home, on free ports, gone afterwards."""
+
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from strom.settings import Settings
+from strom.stack.supervisor import Stack
+
+PARTS = ("kafka", "postgres")
+
+
+@contextmanager
+def own_servers(settings: Settings, report: Callable[[str], None]) -> Iterator[Settings]:
+    """Settings that point at an empty Kafka and Postgres; whatever runs here already is not touched."""
+    home = settings.home.absolute() / "bench"
+    shutil.rmtree(home, ignore_errors=True)
+    kafka, controller, postgres = _free_ports(3)
+    own = settings.model_copy(
+        update={
+            "home": home,
+            "kafka": settings.kafka.model_copy(
+                update={"bootstrap": None, "port": kafka, "controller_port": controller}
+            ),
+            "postgres": settings.postgres.model_copy(update={"url": None, "port": postgres}),
+            "pipeline": settings.pipeline.model_copy(update={"lake": None, "checkpoints": None}),
+        }
+    )
+    try:
+        with Stack(own, PARTS, report=report):
+            yield own
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _free_ports(count: int) -> list[int]:
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()

@@ -1,0 +1,78 @@
+"""How long a message takes from the raw topic to `readings`, at a steady rate, in both modes of the same query."""
+
+import time
+from collections.abc import Callable
+
+from strom.demo.taps import TopicTap
+from strom.errors import StromError
+from strom.pipeline.bench_lab import Lab
+from strom.settings import Settings
+from strom.streams import topics
+from strom.streams.producer import open_producer
+
+_WARM_UP_S = 10
+_ARRIVAL_S = 60.0
+_METERS = 100
+
+
+def p99_by_mode(lab: Lab, settings: Settings, rate: int, seconds: int) -> tuple[int, int]:
+    """In real-time mode and in micro-batches, in ms."""
+    return (
+        _p99(lab, settings, rate, seconds, realtime=True),
+        _p99(lab, settings, rate, seconds, realtime=False),
+    )
+
+
+def _p99(lab: Lab, settings: Settings, rate: int, seconds: int, *, realtime: bool) -> int:
+    tap = TopicTap(settings)
+    with lab.normalising(realtime=realtime):
+        tap.open()
+        try:
+            _send(settings, rate, _WARM_UP_S)
+            tap.latencies.since_ms = _now_ms()
+            sent = _send(settings, rate, seconds)
+            _await(lambda: len(tap.latencies.values) >= sent)
+        finally:
+            tap.close()
+    found = tap.latencies.quantile(0.99)
+    if found is None or len(tap.latencies.values) < sent:
+        raise StromError(
+            f"only {len(tap.latencies.values):,} of {sent:,} messages came through in time.", exit_code=1
+        )
+    return found
+
+
+def _send(settings: Settings, rate: int, seconds: int) -> int:
+    """Messages at a steady rate, each with the time it was sent at; returns how many."""
+    producer = open_producer(settings, "bench", **{"linger.ms": 0})
+    began = time.monotonic()
+    count = rate * seconds
+    for number in range(count):
+        pause = began + number / rate - time.monotonic()
+        if pause > 0:
+            producer.poll(0)
+            time.sleep(pause)
+        meter, now = f"latency-{number % _METERS}", _now_ms()
+        entry = f'{{"value":{number},"time":{now // 1000}}}'
+        producer.produce(
+            topics.RAW,
+            f'{{"name":"{meter}","1-0:1.8.0":{entry},"1-0:1.7.0":{entry}}}',
+            meter,
+            headers=[
+                (topics.HEADER_SOURCE, b"mqtt"),
+                (topics.HEADER_RECEIVED, str(now).encode()),
+                (topics.HEADER_PUBLISHED, str(now).encode()),
+            ],
+        )
+    producer.flush(_ARRIVAL_S)
+    return count
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _ARRIVAL_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,77 @@
+"""`strom bench`: figures of this machine, each beside a limit measured in the same run."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from strom.cli.options import HomeOption, settings_from
+
+if TYPE_CHECKING:
+    from strom.bench.report import Report
+
+group = typer.Typer(help="Measure what this machine reaches.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(group, name="bench")
+
+
+@group.callback()
+def _group() -> None:
+    """Benchmarks start servers of their own and leave nothing behind."""
+
+
+@group.command()
+def pipeline(
+    quick: Annotated[bool, typer.Option("--quick", help="1,000,000 messages instead of 4,000,000.")] = False,
+    messages: Annotated[int | None, typer.Option(min=10_000, help="Another number of messages.")] = None,
+    meters: Annotated[int, typer.Option(min=1, help="How many meters send them.")] = 10_000,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-pipeline.svg"),
+    as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """The Spark pipeline: speed of its stages, latency, cost by meters known, memory.
+
+    Each figure is a ratio to a bare Spark job over the same data. Exit code 1 if one falls short of what is asked.
+
+    Example: strom bench pipeline --quick
+    """
+    from dataclasses import replace
+
+    from strom.bench.ground import own_servers
+    from strom.bench.pipeline import QUICK, PipelineBench, Plan
+    from strom.bench.report import as_svg
+
+    plan = QUICK if quick else Plan()
+    plan = replace(plan, messages=messages or plan.messages, meters=meters)
+    with own_servers(settings_from(home=home), _say) as settings:
+        report = PipelineBench(settings, plan, _say).run()
+    plot.write_text(as_svg(report), encoding="utf-8")
+    _show(report, plot, as_json=as_json)
+    if not report.reached:
+        raise typer.Exit(1)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _show(report: "Report", plot: Path, *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    if as_json:
+        print(json.dumps(report.as_dict(), ensure_ascii=False))
+        return
+    table = Table(title=report.conditions, box=None, padding=(0, 2, 0, 0), title_justify="left")
+    for name in ("", "ratio", "asked", "against", ""):
+        table.add_column(name, justify="right" if name == "ratio" else "left")
+    for measure in report.measures:
+        ratio = f"{'[green]' if measure.reached else '[red]'}{measure.ratio:.2f}[/]"
+        table.add_row(measure.name, ratio, measure.asked, measure.against, measure.detail)
+    Console().print(table)
+    print(f"The picture is in {plot}.")

@@ -1,0 +1,158 @@
+"""What a benchmark of the pipeline runs over: messages made in bulk, and the bare Spark jobs that the stages are held against."""
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from strom.pipeline.message import members
+from strom.settings import Settings
+from strom.streams import topics
+
+INTERVAL_S = 5  # between two pushes of a meter
+_KILO = 1000
+# The registers of a standard push: counters grow, the rest moves about; what it is multiplied with.
+_COUNTERS = {"1-0:1.8.0": 4, "1-0:2.8.0": 1, "1-0:3.8.0": 1, "1-0:4.8.0": 2}  # largest step
+_WATTS = ("1-0:1.7.0", "1-0:2.7.0", "1-0:3.7.0", "1-0:4.7.0")
+_TENTHS = {"1-0:32.7.0": 2300, "1-0:52.7.0": 2295, "1-0:72.7.0": 2305}
+_HUNDREDTHS = {"1-0:31.7.0": 112, "1-0:51.7.0": 35, "1-0:71.7.0": 61, "1-0:13.7.0": 95}
+
+
+def messages(
+    spark: SparkSession, count: int, meters: int, start_s: int, *, first: int = 0, active: int | None = None
+) -> DataFrame:
+    """Records for the raw topic as adapters send them: every meter once, then every meter again five seconds later.
+
+    With `active` only so many of the meters send.
+    """
+    sending = active or meters
+    place = F.col("id") + F.lit(first * sending)
+    meter, push = place % sending, F.floor(place / sending)
+    seconds = F.lit(start_s) + push * INTERVAL_S
+    return spark.range(count).select(
+        F.format_string("meter-%06d", meter).cast("binary").alias("key"),
+        _payload(F.format_string("meter-%06d", meter), meter, push, seconds).cast("binary").alias("value"),
+        F.array(
+            _header(topics.HEADER_SOURCE, F.lit("mqtt")),
+            _header(topics.HEADER_DIALECT, F.lit("adapter_json")),
+            _header(topics.HEADER_RECEIVED, (seconds * _KILO + 300).cast("string")),
+            _header(topics.HEADER_TOPIC, F.lit("sma")),
+            _header(topics.HEADER_PUBLISHED, (seconds * _KILO + 200).cast("string")),
+        ).alias("headers"),
+    )
+
+
+def fill(frame: DataFrame, settings: Settings, topic: str) -> None:
+    """Put these records into the topic."""
+    (
+        frame.withColumn("topic", F.lit(topic))
+        .write.format("kafka")
+        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
+        .option("kafka.compression.type", "lz4")
+        .option("kafka.linger.ms", "50")
+        .option("kafka.batch.size", "262144")
+        .option("includeHeaders", "true")
+        .save()
+    )
+
+
+def read(spark: SparkSession, settings: Settings, topic: str) -> DataFrame:
+    """Everything that the topic holds now, as one batch."""
+    return (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("endingOffsets", "latest")
+        .option("includeHeaders", "true")
+        .option("kafka.max.poll.records", "10000")
+        .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
+        .load()
+    )
+
+
+def bare_parse(raw: DataFrame) -> DataFrame:
+    """The limit of `normalise`: `from_json` with the same schema, and nothing else."""
+    return raw.select(members(F.col("value").cast("string")).alias("message"))
+
+
+def bare_windows(readings: DataFrame) -> DataFrame:
+    """The limit of `profile`: the counters' largest less least per meter and quarter-hour, right only while nothing is odd."""
+    schema = "meter string, at timestamp, import_wh decimal(18,3), export_wh decimal(18,3)"
+    return (
+        readings.select(F.from_json(F.col("value").cast("string"), schema).alias("reading"))
+        .select("reading.*")
+        .groupBy("meter", F.window("at", "15 minutes"))
+        .agg(
+            (F.max("import_wh") - F.min("import_wh")).alias("import_wh"),
+            (F.max("export_wh") - F.min("export_wh")).alias("export_wh"),
+        )
+    )
+
+
+def to_nowhere(frame: DataFrame) -> None:
+    """Run it and drop what comes out."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _payload(name: Column, meter: Column, push: Column, seconds: Column) -> Column:
+    def entry(code: str, value: Column) -> Column:
+        return F.concat(
+            F.lit(f',"{code}":{{"value":'), value.cast("string"), F.lit(',"time":'), seconds, F.lit("}")
+        )
+
+    def moved(code: str, most: int) -> Column:
+        return F.pmod(F.xxhash64(F.lit(code), meter, push), F.lit(most))
+
+    rows = [
+        entry(code, meter * 1_000 + push * step + moved(code, step + 1)) for code, step in _COUNTERS.items()
+    ]
+    rows += [entry(code, moved(code, 6_000)) for code in _WATTS]
+    rows += [
+        entry(code, ((moved(code, 80) + middle) / 10).cast("decimal(5,1)"))
+        for code, middle in _TENTHS.items()
+    ]
+    rows += [
+        entry(code, ((moved(code, 50) + middle) / 100).cast("decimal(5,2)"))
+        for code, middle in _HUNDREDTHS.items()
+    ]
+    number = F.format_string("1KFM02%08d", meter)
+    return F.concat(
+        F.lit('{"api_version":"v1","name":"'),
+        name,
+        F.lit('","sma_time":'),
+        (push * INTERVAL_S).cast("string"),
+        F.lit(".5"),
+        *rows,
+        F.lit(',"0-0:96.1.0":{"value":"'),
+        number,
+        F.lit('"},"0-0:42.0.0":{"value":"KFM12002'),
+        number,
+        F.lit('"}}'),
+    )
+
+
+def _header(key: str, value: Column) -> Column:
+    return F.struct(F.lit(key).alias("key"), value.cast("binary").alias("value"))
+
+
+def as_raw(records: DataFrame) -> DataFrame:
+    """Records as Kafka's source would give them, each meter in a partition of its own place."""
+    return records.select(
+        "key",
+        "value",
+        F.lit(topics.RAW).alias("topic"),
+        F.lit(0).alias("partition"),
+        F.monotonically_increasing_id().alias("offset"),
+        F.current_timestamp().alias("timestamp"),
+        "headers",
+    )
+
+
+def as_records(normalised: DataFrame) -> DataFrame:
+    """What `normalise` writes, as it would be read again."""
+    return normalised.select(
+        "value",
+        "headers",
+        F.lit(0).alias("partition"),
+        F.monotonically_increasing_id().alias("offset"),
+        F.current_timestamp().alias("timestamp"),
+    )

@@ -1,0 +1,164 @@
+"""Runs parts of the pipeline and the bare Spark jobs beside them, and tells how long each took; what it means is for others to say."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from strom.pipeline import bench_frames as frames
+from strom.pipeline.job import Pipeline, Trigger, raise_failure, source
+from strom.pipeline.normalise import normalise
+from strom.pipeline.readings import typed_readings
+from strom.pipeline.session import build_session
+from strom.pipeline.store_job import STAGES, StoreJob
+from strom.settings import Settings
+from strom.streams import topics
+
+
+@dataclass(frozen=True)
+class Took:
+    """Time by the clock, and of the processors."""
+
+    seconds: float
+    cpu_seconds: float
+
+
+class Lab:
+    """One session for all runs, as in the running pipeline; the servers must be there."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._spark = build_session(settings, "strom-bench")
+        self._jvm: Any = self._spark._jvm
+        self._runs = 0
+
+    def close(self) -> None:
+        for query in self._spark.streams.active:
+            query.stop()
+        self._spark.stop()
+
+    def fill(self, count: int, meters: int, start_s: int) -> None:
+        frames.fill(
+            frames.messages(self._spark, count, meters, start_s).repartition(self._settings.kafka.partitions),
+            self._settings,
+            topics.RAW,
+        )
+
+    def batch_runs(self) -> dict[str, Callable[[], Took]]:
+        """The jobs over the raw topic as one batch to nowhere; each plan is built once, as in a running query."""
+        raw = frames.read(self._spark, self._settings, topics.RAW)
+        made = {"read": raw, "from_json": frames.bare_parse(raw), "normalise": normalise(raw)}
+        return {name: lambda frame=frame: self._timed_batch(frame) for name, frame in made.items()}  # type: ignore[misc]
+
+    def normalise_all(self) -> Took:
+        """The raw topic to `readings`, as the pipeline does with a backlog."""
+        with self._timed() as took:
+            Pipeline(self._settings, ("normalise",)).catch_up(self._spark)
+        return took()
+
+    def store_all(self, *, profile_alone: bool, on_batch: Callable[[int], None]) -> Took:
+        """`readings` to the tables (and lake and topics) in micro-batches; each has a checkpoint of its own."""
+        job = StoreJob(
+            self._settings, self._spark, ("profile",) if profile_alone else STAGES, alone=profile_alone
+        )
+
+        def process(batch: DataFrame, batch_id: int) -> None:
+            job.process(batch, batch_id)
+            on_batch(batch_id)
+
+        try:
+            with self._timed() as took:
+                self._await(
+                    typed_readings(self._readings())
+                    .writeStream.foreachBatch(process)
+                    .option("checkpointLocation", self._new_checkpoint())
+                    .trigger(availableNow=True)
+                    .start()
+                )
+        finally:
+            job.close()
+        return took()
+
+    def windows_all(self) -> Took:
+        """The bare windows over `readings`, in the same micro-batches and with Spark's own state."""
+        with self._timed() as took:
+            self._await(
+                frames.bare_windows(self._readings())
+                .writeStream.format("noop")
+                .outputMode("update")
+                .option("checkpointLocation", self._new_checkpoint())
+                .trigger(availableNow=True)
+                .start()
+            )
+        return took()
+
+    def readings_of(self, count: int, meters: int, start_s: int, *, first: int, active: int) -> DataFrame:
+        """A micro-batch of readings that only `active` of the meters sent, without the way through Kafka."""
+        raw = frames.as_raw(frames.messages(self._spark, count, meters, start_s, first=first, active=active))
+        return typed_readings(frames.as_records(normalise(raw))).localCheckpoint()
+
+    def store_job(self) -> StoreJob:
+        return StoreJob(self._settings, self._spark, STAGES)
+
+    @contextmanager
+    def normalising(self, *, realtime: bool) -> Iterator[None]:
+        """`normalise` at work on what comes, in real-time mode or in micro-batches as fast as they go."""
+        query = Pipeline(self._settings, ("normalise",)).start_normalise(
+            self._spark,
+            Trigger.REAL_TIME if realtime else Trigger.MICRO_BATCHES,
+            self._new_checkpoint(),
+        )
+        try:
+            while query.lastProgress is None and not query.status["isTriggerActive"]:
+                raise_failure([query])
+                time.sleep(0.05)
+            yield
+            raise_failure([query])
+        finally:
+            query.stop()
+
+    def heap_bytes(self) -> int:
+        """What lives on the driver's heap."""
+        self._jvm.System.gc()
+        runtime = self._jvm.Runtime.getRuntime()
+        return int(runtime.totalMemory() - runtime.freeMemory())
+
+    def _readings(self) -> DataFrame:
+        return source(self._spark, self._settings, topics.READINGS, self._settings.pipeline.max_batch)
+
+    def _timed_batch(self, frame: DataFrame) -> Took:
+        with self._timed() as took:
+            frames.to_nowhere(frame)
+        return took()
+
+    @contextmanager
+    def _timed(self) -> Iterator[Callable[[], Took]]:
+        began, cpu = time.monotonic(), self._cpu_seconds()
+        ended: list[Took] = []
+        yield lambda: ended[0]
+        ended.append(Took(time.monotonic() - began, self._cpu_seconds() - cpu))
+
+    def _cpu_seconds(self) -> float:
+        """Of the JVM and of this process; of this process alone where the system does not tell."""
+        stat = Path(f"/proc/{self._jvm.java.lang.ProcessHandle.current().pid()}/stat")
+        if not stat.exists():
+            return time.process_time()
+        user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+    def _await(self, query: StreamingQuery) -> None:
+        query.awaitTermination()
+        raise_failure([query])
+
+    def _new_checkpoint(self) -> str:
+        self._runs += 1
+        folder = Path(self._settings.checkpoint_root) / f"bench-{self._runs}"
+        shutil.rmtree(folder, ignore_errors=True)
+        return str(folder)
