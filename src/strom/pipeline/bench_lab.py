@@ -155,7 +155,6 @@ class Lab:
 
     def _await(self, query: StreamingQuery) -> None:
         query.awaitTermination()
-        raise_failure([query])
 
     def _new_checkpoint(self) -> str:
         self._runs += 1
