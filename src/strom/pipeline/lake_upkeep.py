@@ -1,0 +1,121 @@
+"""Keeps the lake in order: small files joined, past days sorted by meter, old days and old versions removed.
+
+It runs beside the live writer: appends never conflict with joining or deleting what was there before.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from strom.pipeline.lake import Lake
+from strom.pipeline.lake_files import LakeFile, by_day, wants_clustering, wants_joining
+from strom.settings import Settings
+
+MB = 1024 * 1024
+_STATS = "numRecords bigint, minValues struct<meter: string>, maxValues struct<meter: string>"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    day: date
+    files_before: int
+    files_after: int
+
+
+class Upkeep:
+    def __init__(self, settings: Settings, spark: SparkSession) -> None:
+        self._settings = settings
+        self._target = settings.lake.file_mb * MB
+        # A session of its own: these settings are for the upkeep and not for who writes.
+        self._spark = spark.newSession()
+        self._spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
+        self._spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(self._target))
+        self._spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(self._target // 2))
+        self._spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        self._lake = Lake(settings, self._spark)
+        self._vacuumed: date | None = None
+
+    def round(self, now: datetime) -> None:
+        """All of it, as the running pipeline does from time to time; old files once a day."""
+        today = now.date()
+        if not self._lake.exists():
+            return
+        done = self.compact(today)
+        if done:
+            before, after = (
+                sum(each) for each in zip(*((d.files_before, d.files_after) for d in done), strict=True)
+            )
+            log.info("the lake: %d days put in order, %d files became %d", len(done), before, after)
+        if days := self.trim(today):
+            log.info("the lake: %d days older than lake.keep_days are removed", days)
+        if self._vacuumed != today:
+            removed = self.vacuum()
+            self._vacuumed = today
+            log.info("the lake: %d files of former versions are removed", removed)
+
+    def files(self) -> list[LakeFile]:
+        """The files of the present version, from the table's log alone."""
+        stats = F.from_json("stats", _STATS)
+        rows = self._log_files().select(
+            F.to_date(F.col("partitionValues")["date"]).alias("day"),
+            "size",
+            F.coalesce(stats["numRecords"], F.lit(0)),
+            F.coalesce(stats["minValues"]["meter"], F.lit("")),
+            F.coalesce(stats["maxValues"]["meter"], F.lit("")),
+        )
+        return [LakeFile(*row) for row in rows.collect()]
+
+    def compact(
+        self, today: date, report: Callable[[Compacted], None] = lambda done: None
+    ) -> list[Compacted]:
+        """Join and sort what needs it; a second call finds nothing to do."""
+        found: list[Compacted] = []
+        for day, files in by_day(self.files()).items():
+            past = day < today
+            if not (wants_clustering if past else wants_joining)(files, self._target):
+                continue
+            order = " ZORDER BY (meter)" if past else ""
+            self._spark.sql(f"OPTIMIZE delta.`{self._lake.path}` WHERE date = DATE'{day}'{order}").collect()
+            after = by_day(self.files()).get(day, [])
+            found.append(Compacted(day, len(files), len(after)))
+            report(found[-1])
+        return found
+
+    def trim(self, today: date) -> int:
+        """Remove days that are kept no longer; returns how many."""
+        kept = self._settings.lake.keep_days
+        if kept is None:
+            return 0
+        first = today - timedelta(days=kept)
+        old = [day for day in by_day(self.files()) if day < first]
+        if old:
+            self._table.delete(F.col("date") < F.lit(first))
+        return len(old)
+
+    def vacuum(self) -> int:
+        """Remove files that no version within `lake.versions_hours` needs; returns how many."""
+        hours = self._settings.lake.versions_hours
+        old = self._spark.sql(f"VACUUM delta.`{self._table_path()}` RETAIN {hours} HOURS DRY RUN").collect()
+        self._table.vacuum(float(hours))
+        return len(old)
+
+    def _table_path(self) -> str:
+        self._table  # noqa: B018 - refuses a lake that is not there
+        return self._lake.path
+
+    @property
+    def _table(self) -> DeltaTable:
+        return self._lake.table
+
+    def _log_files(self) -> DataFrame:
+        jvm = self._spark._jvm
+        session = self._spark._jsparkSession
+        table = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session, self._lake.path)  # type: ignore[union-attr]
+        return DataFrame(table.unsafeVolatileSnapshot().allFiles().toDF(), self._spark)
