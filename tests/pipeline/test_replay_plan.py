@@ -3,7 +3,7 @@
 import pytest
 
 from strom.errors import StromError
-from strom.pipeline.replay_plan import HOUR_MS, Piece, Plan, by_meter, by_time, unknown
+from strom.pipeline.replay_plan import HOUR_MS, Piece, Plan, by_meter, by_time, by_version, unknown
 from strom.settings import RuleSettings, Settings
 
 
@@ -23,6 +23,10 @@ def test_meters_are_grouped_in_order_and_each_is_in_one_group() -> None:
     assert list(by_meter({})) == []
 
 
+def test_versions_of_the_lake_are_joined_in_their_order() -> None:
+    assert by_version({7: 60, 3: 30, 5: 60, 9: 900}, most=100) == [(5, 90), (7, 60), (9, 900)]
+
+
 def test_meters_are_named_or_fitted_by_a_pattern() -> None:
     plan = Plan(meters=("haus-*", "wohnung-1"))
     assert [name for name in ("haus-1", "haus-2", "wohnung-1", "wohnung-12") if plan.wants(name)] == [
@@ -39,6 +43,7 @@ def test_meters_are_named_or_fitted_by_a_pattern() -> None:
     [
         ({"since": 2, "until": 2}, "is not after --from"),
         ({"source": "kafka", "into": "x"}, "readings are in the lake or in the topic"),
+        ({"into": "a; DROP"}, "is no name for a schema"),
         ({"source": "topic"}, "a replay in place reads the lake"),
     ],
 )

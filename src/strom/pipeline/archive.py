@@ -69,7 +69,7 @@ class Archive:
             f"CREATE TABLE IF NOT EXISTS delta.`{self.path}` ({columns}) USING delta PARTITIONED BY (date) "
             f"TBLPROPERTIES ({wanted})"
         )
-        found = dict(self.spark.sql(f"SHOW TBLPROPERTIES delta.`{self.path}`").collect())
+        found: dict[str, str] = dict(self.spark.sql(f"SHOW TBLPROPERTIES delta.`{self.path}`").collect())
         if not PROPERTIES.items() <= found.items():
             self.spark.sql(f"ALTER TABLE delta.`{self.path}` SET TBLPROPERTIES ({wanted})")
         self._made = True

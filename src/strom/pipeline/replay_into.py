@@ -15,7 +15,7 @@ from strom.domain.reading import time_text
 from strom.errors import StromError
 from strom.pipeline.lake import Lake, in_span
 from strom.pipeline.replay import Outcome, Pace, Report, of_plan, refuse_nothing
-from strom.pipeline.replay_plan import HOUR_MS, LAKE, Piece, Plan, by_time
+from strom.pipeline.replay_plan import HOUR_MS, LAKE, Piece, Plan, by_time, by_version
 from strom.pipeline.replay_silence import ended_silences
 from strom.pipeline.replay_topic import topic_readings
 from strom.pipeline.store_job import StoreJob
@@ -135,21 +135,33 @@ class Into:
         if version == before:
             return progress
         added = of_plan(self._lake.added(before, version), self._plan).persist()
-        done = replace(progress, lake_version=version, readings=progress.readings + added.count())
-
-        def note(work: Work) -> None:
-            tables.save_progress(work, done)
-            tables.save_lake_marks(work, jobs, marks)
-
+        counts = {row[0]: row[1] for row in added.groupBy("_commit_version").count().collect()}
         job = StoreJob(self._settings, self._spark, tells=False)
         try:
-            job.take_again(lambda: added, note)
+            for last, count in by_version(counts):
+                progress = self._take_added(job, added, progress, last, count)
+            progress = replace(progress, lake_version=version)
+            with Writer(self._settings.postgres_url) as writer, writer.work() as work:
+                tables.save_progress(work, progress)
+                tables.save_lake_marks(work, jobs, marks)
             self._tick(job, self._lake.readings(version))
-            self._report(f"{done.readings - progress.readings:,} readings came meanwhile and are in, too")
-            return done
         finally:
             added.unpersist()
             job.close()
+        self._report(f"{sum(counts.values()):,} readings came meanwhile and are in, too")
+        return progress
+
+    def _take_added(
+        self, job: StoreJob, added: DataFrame, before: Progress, last: int, count: int
+    ) -> Progress:
+        """In the order of their arrival, as live: only so can the batches tell who was silent."""
+        since = before.lake_version or 0
+        done = replace(before, lake_version=last, readings=before.readings + count)
+        job.take_again(
+            lambda: added.where((F.col("_commit_version") > since) & (F.col("_commit_version") <= last)),
+            lambda work: tables.save_progress(work, done),
+        )
+        return done
 
     def _tick(self, job: StoreJob, readings: DataFrame) -> None:
         """Who is silent, as of the newest arrival."""

@@ -1,13 +1,14 @@
 """What a replay is asked to do, and how its work is cut into pieces; knows no Spark and no table."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from strom.domain.reading import time_text
 from strom.errors import StromError
-from strom.settings import Settings
+from strom.settings import SCHEMA_PATTERN, Settings
 
 HOUR_MS = 3_600_000
 PIECE_READINGS = 500_000  # in one transaction: enough to be fast, little enough for the driver
@@ -27,6 +28,10 @@ class Plan:
     def __post_init__(self) -> None:
         if self.source not in (LAKE, TOPIC):
             raise StromError(f"--source {self.source} is unknown: readings are in the lake or in the topic.")
+        if self.into is not None and not re.fullmatch(SCHEMA_PATTERN, self.into):
+            raise StromError(
+                f"--into {self.into!r} is no name for a schema; use small letters, digits and _, such as quieter."
+            )
         if self.since is not None and self.until is not None and self.until <= self.since:
             raise StromError(
                 f"--to ({time_text(self.until)}) is not after --from ({time_text(self.since)}); exchange them."
@@ -90,6 +95,17 @@ def by_meter(meters: Mapping[str, int], most: int = PIECE_READINGS) -> Iterator[
         total += count
     if group:
         yield group, total
+
+
+def by_version(versions: Mapping[int, int], most: int = PIECE_READINGS) -> list[tuple[int, int]]:
+    """Neighbouring versions of the lake, joined until they have enough; each as its last version and its readings."""
+    pieces: list[tuple[int, int]] = []
+    for version, count in sorted(versions.items()):
+        if pieces and pieces[-1][1] + count <= most:
+            pieces[-1] = (version, pieces[-1][1] + count)
+        else:
+            pieces.append((version, count))
+    return pieces
 
 
 def unknown(patterns: Iterable[str], meters: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from strom.settings.load import FILE_NAME, load_settings
 from strom.settings.model import (
     DEFAULT_SCHEMA,
     ENV_PREFIX,
+    SCHEMA_PATTERN,
     BridgeSettings,
     KafkaSettings,
     MqttSettings,
@@ -26,6 +27,7 @@ __all__ = [
     "DEFAULT_SCHEMA",
     "ENV_PREFIX",
     "FILE_NAME",
+    "SCHEMA_PATTERN",
     "BridgeSettings",
     "Described",
     "KafkaSettings",

@@ -20,7 +20,7 @@ class LakeSettings(Section):
         description="How long a former version of the lake can be looked at; files that only older ones need are removed.",
     )
     upkeep_minutes: int = Field(
-        60,
+        10,
         ge=0,
         description="Minutes between two rounds of upkeep by the running pipeline; 0: only by `strom lake compact` and `vacuum`.",
     )
