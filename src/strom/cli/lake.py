@@ -110,8 +110,10 @@ def vacuum(spark_master: SparkOption = None, home: HomeOption = None) -> None:
     with _session(spark_master, home) as (settings, spark):
         upkeep = Upkeep(settings, spark)
         days = upkeep.trim(_today())
-        removed = upkeep.vacuum()
-    print(f"{days:,} days removed; {removed:,} files of former versions removed")
+        upkeep.vacuum()
+    print(
+        f"{days:,} days removed; files that only versions older than {settings.lake.versions_hours} h need are gone"
+    )
 
 
 @contextmanager

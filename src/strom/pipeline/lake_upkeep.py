@@ -56,14 +56,13 @@ class Upkeep:
         if days := self.trim(today):
             log.info("the lake: %d days older than lake.keep_days are removed", days)
         if self._vacuumed != today:
-            removed = self.vacuum()
+            self.vacuum()
             self._vacuumed = today
-            log.info("the lake: %d files of former versions are removed", removed)
 
     def files(self) -> list[LakeFile]:
         """The files of the present version, from the table's log alone."""
         stats = F.from_json("stats", _STATS)
-        rows = self._log_files().select(
+        rows = self._listed().select(
             F.to_date(F.col("partitionValues")["date"]).alias("day"),
             "size",
             F.coalesce(stats["numRecords"], F.lit(0)),
@@ -99,23 +98,16 @@ class Upkeep:
             self._table.delete(F.col("date") < F.lit(first))
         return len(old)
 
-    def vacuum(self) -> int:
-        """Remove files that no version within `lake.versions_hours` needs; returns how many."""
-        hours = self._settings.lake.versions_hours
-        old = self._spark.sql(f"VACUUM delta.`{self._table_path()}` RETAIN {hours} HOURS DRY RUN").collect()
-        self._table.vacuum(float(hours))
-        return len(old)
-
-    def _table_path(self) -> str:
-        self._table  # noqa: B018 - refuses a lake that is not there
-        return self._lake.path
+    def vacuum(self) -> None:
+        """Remove files that no version within `lake.versions_hours` needs."""
+        self._table.vacuum(float(self._settings.lake.versions_hours))
 
     @property
     def _table(self) -> DeltaTable:
         return self._lake.table
 
-    def _log_files(self) -> DataFrame:
-        jvm = self._spark._jvm
-        session = self._spark._jsparkSession
-        table = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session, self._lake.path)  # type: ignore[union-attr]
-        return DataFrame(table.unsafeVolatileSnapshot().allFiles().toDF(), self._spark)
+    def _listed(self) -> DataFrame:
+        """Delta shows its list of files only to Java."""
+        log_of = self._spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+        snapshot = log_of.forTableWithSnapshot(self._spark._jsparkSession, self._lake.path)._2()
+        return DataFrame(snapshot.allFiles().toDF(), self._spark)
