@@ -37,7 +37,7 @@ class Archive:
     def append(self, fresh: DataFrame, count: int, *, writer: str, batch_id: int) -> None:
         if count == 0:
             return
-        self._make()
+        self.ensure()
         rows = lake_rows(fresh)
         (rows.coalesce(1) if count <= SMALL_BATCH else rows).write.format("delta").mode("append").option(
             "txnAppId", writer
@@ -59,8 +59,8 @@ class Archive:
             .withColumn("value", F.lit(None).cast("string"))
         )
 
-    def _make(self) -> None:
-        """One that an older Strom has made gets the present properties."""
+    def ensure(self) -> None:
+        """Make the table; one that an older Strom has made gets the present properties."""
         if self._made:
             return
         columns = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))

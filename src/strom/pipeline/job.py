@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from enum import Enum
 
 from pyspark.errors import StreamingQueryException
@@ -17,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
-from strom.pipeline.lake_upkeep import Upkeep
+from strom.pipeline.lake_upkeep import keep_up
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
 from strom.pipeline.readings import typed_readings
@@ -30,9 +29,6 @@ from strom.streams import topics
 NORMALISE = "normalise"
 STAGES = (NORMALISE, *STORE_STAGES)
 TICK_SECONDS = 5.0
-FIRST_UPKEEP_SECONDS = (
-    60.0  # after the start; a pipeline that is often restarted keeps its lake in order, too
-)
 FINISH_SECONDS = 8.0  # for the batch under way, when stopped
 
 log = logging.getLogger(__name__)
@@ -97,7 +93,8 @@ class Pipeline:
         queries = [query for query in (raw, store) if query is not None]
         self._await(lambda: all(_is_at_work(query) for query in queries), queries)
         if job is not None and "archive" in job.stages and self._settings.lake.upkeep_minutes:
-            threading.Thread(target=self._keep_up, args=(spark,), name="strom-upkeep", daemon=True).start()
+            keeping = (self._settings, spark, self._stop)
+            threading.Thread(target=keep_up, args=keeping, name="strom-upkeep", daemon=True).start()
         if not self._stop.is_set():
             log.info("the pipeline is running: %s", ", ".join(self._stages))
             on_ready()
@@ -108,20 +105,6 @@ class Pipeline:
         log.info("the pipeline stops")
         if store is not None:
             _let_finish(store)
-
-    def _keep_up(self, spark: SparkSession) -> None:
-        """The lake's upkeep, off the way of the readings; what fails now is done in the next round."""
-        pause = min(FIRST_UPKEEP_SECONDS, self._settings.lake.upkeep_minutes * 60)
-        upkeep = Upkeep(self._settings, spark)
-        while not self._stop.wait(pause):
-            pause = self._settings.lake.upkeep_minutes * 60
-            try:
-                upkeep.round(datetime.now(UTC))
-            except Exception as error:
-                if not self._stop.is_set():
-                    log.warning(
-                        "the lake's upkeep failed (%s); it is tried again", str(error).splitlines()[0]
-                    )
 
     def _await(self, condition: Callable[[], bool], queries: Sequence[StreamingQuery]) -> None:
         while not condition() and not self._stop.wait(0.1):

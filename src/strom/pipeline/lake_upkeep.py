@@ -6,17 +6,26 @@ It runs beside the live writer: appends never conflict with joining or deleting 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from threading import Event
 
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+)
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from strom.errors import StromError
 from strom.pipeline.lake import Lake
 from strom.pipeline.lake_files import LakeFile, by_day, wants_clustering, wants_joining
 from strom.settings import Settings
 
 MB = 1024 * 1024
+FIRST_SECONDS = 60.0  # after the start; a pipeline that is often restarted keeps its lake in order, too
+CONFLICTS = (ConcurrentAppendException, ConcurrentDeleteDeleteException, ConcurrentDeleteReadException)
 _STATS = "numRecords bigint, minValues struct<meter: string>, maxValues struct<meter: string>"
 
 log = logging.getLogger(__name__)
@@ -27,6 +36,19 @@ class Compacted:
     day: date
     files_before: int
     files_after: int
+
+
+def keep_up(settings: Settings, spark: SparkSession, stop: Event) -> None:
+    """Rounds of upkeep until stopped, off the way of the readings; what fails now is done in the next round."""
+    pause = min(FIRST_SECONDS, settings.lake.upkeep_minutes * 60)
+    upkeep = Upkeep(settings, spark)
+    while not stop.wait(pause):
+        pause = settings.lake.upkeep_minutes * 60
+        try:
+            upkeep.round(datetime.now(UTC))
+        except Exception as error:  # the stream must not end because the lake is untidy
+            if not stop.is_set():
+                log.warning("the lake's upkeep failed (%s); it is tried again", f"{error!r}"[:200])
 
 
 class Upkeep:
@@ -81,7 +103,7 @@ class Upkeep:
             if not (wants_clustering if past else wants_joining)(files, self._target):
                 continue
             order = " ZORDER BY (meter)" if past else ""
-            self._spark.sql(f"OPTIMIZE delta.`{self._lake.path}` WHERE date = DATE'{day}'{order}").collect()
+            self._optimize(f"WHERE date = DATE'{day}'{order}")
             after = by_day(self.files()).get(day, [])
             found.append(Compacted(day, len(files), len(after)))
             report(found[-1])
@@ -101,6 +123,15 @@ class Upkeep:
     def vacuum(self) -> None:
         """Remove files that no version within `lake.versions_hours` needs."""
         self._table.vacuum(float(self._settings.lake.versions_hours))
+
+    def _optimize(self, what: str) -> None:
+        try:
+            self._spark.sql(f"OPTIMIZE delta.`{self._lake.path}` {what}").collect()
+        except CONFLICTS:
+            raise StromError(
+                "somebody else puts the same files of the lake in order, perhaps the pipeline; try again later.",
+                exit_code=1,
+            ) from None
 
     @property
     def _table(self) -> DeltaTable:

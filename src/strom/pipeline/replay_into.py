@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from strom.domain.reading import time_text
 from strom.errors import StromError
+from strom.pipeline.archive import Archive
 from strom.pipeline.lake import Lake, in_span
 from strom.pipeline.replay import Outcome, Pace, Report, of_plan, refuse_nothing
 from strom.pipeline.replay_plan import HOUR_MS, LAKE, Piece, Plan, by_time, by_version
@@ -92,6 +93,9 @@ class Into:
     def _snapshot(self) -> tuple[int, list[Mark], list[str]]:
         """A version of the lake and what it holds, while nobody writes: the two belong together."""
         with Writer(self._live.postgres_url) as writer, writer.work() as work:
+            Archive(
+                self._spark, self._live.lake_root
+            ).ensure()  # with the change feed, which tells what comes later
             return self._lake.version(), tables.lake_marks(work), tables.jobs_with_marks(work)
 
     def _build(self, progress: Progress, stop: Event) -> Progress:
