@@ -49,6 +49,12 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
         ),
         ("", {"STROM_KAFKA_PORT": "x"}, "STROM_KAFKA_PORT is 'x'"),
         ("[mqtt]\naddress = 'nowhere'\n", {}, "mqtt.address is 'nowhere': write it as host:port"),
+        ("[postgres]\nschema_name = 'a b'\n", {}, "strom.toml: postgres.schema_name is 'a b'"),
+        (
+            "[lake]\nkeep_days = 30\n[pipeline]\nlate_days = 29\n",
+            {},
+            "pipeline.late_days is 29, but lake.keep_days is 30: late readings are put in their place from the lake",
+        ),
         ("kafka = [", {}, "strom.toml is not valid TOML"),
         ("kafka = 5\n", {}, "strom.toml: kafka is a section; write [kafka] and its settings below it"),
     ],
@@ -60,3 +66,18 @@ def test_a_wrong_setting_is_refused_by_name(
         load(tmp_path, toml, environment=environment)
     assert str(refused.value).startswith(sentence)
     assert refused.value.exit_code == 2
+
+
+def test_a_schema_of_its_own_is_part_of_the_connection_url(tmp_path: Path) -> None:
+    settings = load(tmp_path, "[postgres]\nurl = 'postgresql://u@h/db'\n")
+    assert settings.postgres_url == "postgresql://u@h/db"
+    assert (
+        settings.with_schema("fresh").postgres_url == "postgresql://u@h/db?options=-c%20search_path%3Dfresh"
+    )
+
+
+def test_how_late_a_reading_may_be_follows_from_how_long_the_lake_keeps_it(tmp_path: Path) -> None:
+    day = 86_400_000
+    assert load(tmp_path).late_ms == 3650 * day
+    assert load(tmp_path, "[lake]\nkeep_days = 30\n").late_ms == 28 * day
+    assert load(tmp_path, "[pipeline]\nlate_days = 5\n").late_ms == 5 * day

@@ -8,7 +8,7 @@ import pytest
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.store.schema import ensure_schema
+from strom.store.schema import connect, drop_schema, ensure_schema
 
 pytestmark = pytest.mark.stack
 
@@ -38,3 +38,18 @@ def test_a_server_that_is_away_is_named_without_its_password() -> None:
 def test_what_is_no_url_is_refused() -> None:
     with pytest.raises(StromError, match="not a connection URL"):
         ensure_schema("nonsense")
+
+
+def test_tables_in_a_schema_of_their_own_are_seen_only_by_its_url(
+    stack: Settings, unique: Callable[[str], str]
+) -> None:
+    name = unique("own").replace("-", "_")
+    own = stack.with_schema(name)
+    for _ in range(2):
+        ensure_schema(own.postgres_url)
+    with connect(own.postgres_url) as connection:
+        connection.execute("INSERT INTO meters (meter, first_seen) VALUES (%s, now())", (name,))
+        assert connection.execute("SELECT meter FROM meters").fetchall() == [(name,)]
+    with connect(stack.postgres_url) as connection:
+        assert connection.execute("SELECT FROM meters WHERE meter = %s", (name,)).fetchall() == []
+    drop_schema(stack.postgres_url, name)

@@ -4,12 +4,14 @@ from typing import Annotated
 
 import typer
 
+from strom.cli import replay
 from strom.cli.options import HomeOption, KafkaOption, PostgresOption, SparkOption, settings_from
 
 group = typer.Typer(help="The Spark pipeline.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
+    replay.register(group)
     app.add_typer(group, name="pipeline")
 
 

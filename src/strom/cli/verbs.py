@@ -16,6 +16,7 @@ GROUPS: tuple[str, ...] = (
     "serve",
     "simulate",
     "pipeline",
+    "lake",
     "bench",
     "decode",
     "settings",

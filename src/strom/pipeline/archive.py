@@ -4,9 +4,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.domain.reading import NUMBER_FIELDS
+from strom.pipeline.late import NEVER_LATE_MS, too_late
 
 TABLE = "readings"
 SMALL_BATCH = 50_000  # readings that fit one file: a micro-batch makes one file a day, not one per task
+
+PROPERTIES = {
+    # Files are joined beside the stream (`lake_upkeep.py`); Delta's own way would do it within an append.
+    "delta.autoOptimize.autoCompact": "false",
+    "delta.checkpointInterval": "50",
+    "delta.dataSkippingStatsColumns": "meter,at",
+    # A replay reads from it what was appended since it began; an append writes nothing more for it.
+    "delta.enableChangeDataFeed": "true",
+}
 
 _HEAD = ("meter", "at", "received", "source", "clock")
 _TAIL = ("meter_number", "other", "flags", "origin")
@@ -16,8 +26,9 @@ COLUMNS = (*_HEAD, *NUMBER_FIELDS, *_TAIL)
 class Archive:
     """The lake's `readings`; appending the same batch of the same writer twice adds it once."""
 
-    def __init__(self, spark: SparkSession, root: str) -> None:
+    def __init__(self, spark: SparkSession, root: str, late_ms: int = NEVER_LATE_MS) -> None:
         self.spark = spark
+        self._late_ms = late_ms
         # The log of one table is small; by default Delta reads it in 50 tasks, which costs a second each time.
         spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
         self.path = f"{root.rstrip('/')}/{TABLE}"
@@ -26,14 +37,14 @@ class Archive:
     def append(self, fresh: DataFrame, count: int, *, writer: str, batch_id: int) -> None:
         if count == 0:
             return
-        self._make()
+        self.ensure()
         rows = lake_rows(fresh)
         (rows.coalesce(1) if count <= SMALL_BATCH else rows).write.format("delta").mode("append").option(
             "txnAppId", writer
         ).option("txnVersion", batch_id).save(self.path)
 
     def read_since(self, since: dict[str, int | None]) -> DataFrame:
-        """Readings of these meters after the given times (epoch ms; None: all of them)."""
+        """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late."""
         rows = [(meter, -1 if time is None else time) for meter, time in since.items()]
         wanted = F.broadcast(self.spark.createDataFrame(rows, "wanted string, since bigint"))
         first = min(time for _, time in rows)
@@ -41,22 +52,26 @@ class Archive:
             self.spark.read.format("delta")
             .load(self.path)
             .where(F.col("date") >= F.to_date(F.timestamp_millis(F.lit(max(first, 0)))))
+            .where(~too_late(self._late_ms))
             .join(wanted, (F.col("meter") == F.col("wanted")) & (F.unix_millis("at") > F.col("since")))
             .repartition("meter")
             # The lake keeps columns, not the JSON; nobody asks for it when looking back.
             .withColumn("value", F.lit(None).cast("string"))
         )
 
-    def _make(self) -> None:
-        """The table joins small files by itself; without that a day of micro-batches is 86,400 files."""
+    def ensure(self) -> None:
+        """Make the table; one that an older Strom has made gets the present properties."""
         if self._made:
             return
         columns = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))
+        wanted = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.items())
         self.spark.sql(
             f"CREATE TABLE IF NOT EXISTS delta.`{self.path}` ({columns}) USING delta PARTITIONED BY (date) "
-            "TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true', 'delta.checkpointInterval' = '50', "
-            "'delta.dataSkippingStatsColumns' = 'meter,at')"
+            f"TBLPROPERTIES ({wanted})"
         )
+        found: dict[str, str] = dict(self.spark.sql(f"SHOW TBLPROPERTIES delta.`{self.path}`").collect())
+        if not PROPERTIES.items() <= found.items():
+            self.spark.sql(f"ALTER TABLE delta.`{self.path}` SET TBLPROPERTIES ({wanted})")
         self._made = True
 
 

@@ -63,6 +63,7 @@ def cells(moments: DataFrame, rules: Rules) -> DataFrame:
             F.max_by("meter_number", F.when(F.col("meter_number").isNotNull(), F.col("t"))).alias(
                 "meter_number"
             ),
+            F.max(F.when(F.col("meter_number").isNotNull(), F.col("t"))).alias("number_t"),
             *(column for direction in Direction for column in _stretch(direction)),
             *band_columns(),
         )

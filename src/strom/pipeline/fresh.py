@@ -4,9 +4,12 @@ A reading's origin names its raw record. Records of one raw partition reach one 
 order, so one high-water mark per pair tells a repeat from a new reading, however long ago the first one was.
 """
 
+from dataclasses import dataclass
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from strom.pipeline.late import NEVER_LATE_MS, too_late
 from strom.store.mark_tables import Mark
 
 _MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset bigint, mark_received bigint"
@@ -22,15 +25,28 @@ def fresh_readings(batch: DataFrame, marks: list[Mark]) -> DataFrame:
     )
 
 
-def reached_marks(fresh: DataFrame) -> tuple[list[Mark], int]:
-    """How far the marks move with this batch, and how many readings it holds."""
-    found = reached_rows(fresh).collect()
-    return [Mark(*row[:5]) for row in found], sum(row[5] for row in found)
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far the marks move with a batch, how many readings it holds, and how many of them are too late."""
+
+    marks: list[Mark]
+    count: int
+    late: int
 
 
-def reached_rows(fresh: DataFrame) -> DataFrame:
+def reached_marks(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> Reached:
+    found = reached_rows(fresh, late_ms).collect()
+    return Reached(
+        [Mark(*row[:5]) for row in found], sum(row[5] for row in found), sum(row[6] for row in found)
+    )
+
+
+def reached_rows(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> DataFrame:
     return fresh.groupBy("raw_topic", "raw_partition", "partition").agg(
-        F.max("raw_offset"), F.max(F.unix_millis("received")), F.count("*")
+        F.max("raw_offset"),
+        F.max(F.unix_millis("received")),
+        F.count("*"),
+        F.count_if(too_late(late_ms)),
     )
 
 

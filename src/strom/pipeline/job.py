@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
+from strom.pipeline.lake_upkeep import keep_up
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
 from strom.pipeline.readings import typed_readings
@@ -91,6 +92,9 @@ class Pipeline:
         store = self._start_store(spark, job) if job is not None else None
         queries = [query for query in (raw, store) if query is not None]
         self._await(lambda: all(_is_at_work(query) for query in queries), queries)
+        if job is not None and "archive" in job.stages and self._settings.lake.upkeep_minutes:
+            keeping = (self._settings, spark, self._stop)
+            threading.Thread(target=keep_up, args=keeping, name="strom-upkeep", daemon=True).start()
         if not self._stop.is_set():
             log.info("the pipeline is running: %s", ", ".join(self._stages))
             on_ready()

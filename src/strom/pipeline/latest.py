@@ -28,12 +28,14 @@ def by_meter(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 def next_state(old: MeterState | None, own: Sequence[Cell]) -> MeterState:
     """The meter's state after these cells."""
     push = PushInterval(old.interval_s, old.votes) if old else PushInterval()
-    for cell in own:
+    # Late ones tell nothing new: what a meter did in a past that is filled in, or replayed, is not how it sends now.
+    new = [cell for cell in own if old is None or cell["first_t"] > old.newest]
+    for cell in new:
         if cell["samples"] > 1:
             push = push.observe(
                 (cell["last_t"] - cell["first_t"]) / (cell["samples"] - 1), cell["samples"] - 1
             )
-    edges = [*([old.newest] if old else []), *(cell["first_t"] for cell in own if cell["samples"] == 1)]
+    edges = [*([old.newest] if old else []), *(cell["first_t"] for cell in new if cell["samples"] == 1)]
     for before, after in pairwise(edges):
         push = push.observe(after - before, 1)
     newest = max([cell["last_t"] for cell in own] + ([old.newest] if old else []))
@@ -64,7 +66,8 @@ def write_latest(
 def _latest(meter: str, own: Sequence[Cell]) -> Latest:
     newest = own[-1]
     reading = json.loads(newest["value"], parse_float=str)
-    numbers = [cell["meter_number"] for cell in own if cell["meter_number"] is not None]
+    numbers = [(cell["number_t"], cell["meter_number"]) for cell in own if cell["number_t"] is not None]
+    number_at, meter_number = numbers[-1] if numbers else (None, None)
     return Latest(
         meter=meter,
         at=newest["last_t"],
@@ -72,5 +75,6 @@ def _latest(meter: str, own: Sequence[Cell]) -> Latest:
         first_received=min(cell["received_first"] for cell in own),
         values=[reading.get(name) for name in SHOWN],
         reading=newest["value"],
-        meter_number=numbers[-1] if numbers else None,
+        meter_number=meter_number,
+        number_at=number_at,
     )

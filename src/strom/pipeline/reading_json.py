@@ -14,9 +14,9 @@ def reading_json(meter: Column) -> Column:
         F.lit(f'{{"v":{rules.VERSION},"meter":'),
         _name_json(meter),
         F.lit(',"at":"'),
-        _time_text(F.coalesce("meter_ms", "received_ms")),
+        time_text_of(F.coalesce("meter_ms", "received_ms")),
         F.lit('","received":"'),
-        _time_text(F.col("received_ms")),
+        time_text_of(F.col("received_ms")),
         F.lit('","source":"'),
         "source",
         F.when(no_clock, f'","clock":"{rules.CLOCK_RECEIVED}"').otherwise(f'","clock":"{rules.CLOCK_METER}"'),
@@ -45,7 +45,7 @@ def _flags(no_clock: Column) -> Column:
     return F.concat_ws(",", *(F.when(conditions[flag], f'"{flag}"') for flag in rules.FLAGS))
 
 
-def _time_text(epoch_ms: Column) -> Column:
+def time_text_of(epoch_ms: Column) -> Column:
     moment = F.timestamp_millis(epoch_ms)
     whole = F.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss'Z'")
     exact = F.date_format(moment, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")

@@ -4,20 +4,21 @@ The order makes it so: the lake first (a batch that comes again is recognised th
 tables with the marks of what was taken in; Kafka confirms what is told before that transaction is committed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from strom.domain.alerts import SILENT, silence
+from strom.domain.alerts import SILENT, Alert, silence
 from strom.domain.segments import Rules
 from strom.errors import StromError
 from strom.pipeline import cells as native
 from strom.pipeline import latest, profile_rows, watch
 from strom.pipeline.archive import Archive
-from strom.pipeline.fresh import fresh_readings, reached_marks, unmarked
-from strom.pipeline.outbox import Outbox
+from strom.pipeline.fresh import Reached, fresh_readings, reached_marks, unmarked
+from strom.pipeline.late import count_late, set_aside, too_late
+from strom.pipeline.outbox import Outbox, SilentOutbox
 from strom.pipeline.profile import update_series
 from strom.pipeline.series import Update
 from strom.pipeline.silence import Silences
@@ -25,12 +26,11 @@ from strom.pipeline.statistics import update_statistics
 from strom.pipeline.voltage import Voltages
 from strom.settings import RuleSettings, Settings
 from strom.store.alert_tables import load_open
-from strom.store.mark_tables import Mark, load_marks, save_marks
+from strom.store.mark_tables import LAKE, Mark, load_marks, save_marks
 from strom.store.meter_tables import load_states, silent_meters
 from strom.store.schema import ensure_schema
-from strom.store.writes import Work, Writer
+from strom.store.writes import PIPELINE, Work, Writer
 
-LAKE = "lake"  # whose marks tell what the lake holds
 STAGES = ("archive", "profile", "latest", "watch")
 # Late readings are looked up in the lake; alerts need the series and the intervals.
 _NEEDS = {"profile": ("archive", "latest"), "watch": ("archive", "latest", "profile")}
@@ -47,23 +47,37 @@ def rules_of(settings: RuleSettings) -> Rules:
 
 
 class StoreJob:
-    """One of it writes to a set of tables; `process` and `tick` may be called from different threads."""
+    """One of it writes to a set of tables; `process` and `tick` may be called from different threads.
+
+    `tells`: whether the topics are told. `by_arrival`: whether readings come in the order of their arrival, as they do
+    live; only then can the batches tell who was silent. `alone` leaves out the stages that the given ones need: enough
+    to measure one while nothing comes late.
+    """
 
     def __init__(
-        self, settings: Settings, spark: SparkSession, stages: Sequence[str] = STAGES, *, alone: bool = False
+        self,
+        settings: Settings,
+        spark: SparkSession,
+        stages: Sequence[str] = STAGES,
+        *,
+        tells: bool = True,
+        by_arrival: bool = True,
+        alone: bool = False,
     ) -> None:
-        """`alone` leaves out the stages that the given ones need: enough to measure one while nothing comes late."""
         self.stages = tuple(stages) if alone else _with_needed(stages)
         self._settings = settings
         self._spark = spark
         self._rules = rules_of(settings.rules)
         self._job = "+".join(self.stages)
-        self._archive = Archive(spark, settings.lake_root)
+        self._late_ms = settings.late_ms
+        self._by_arrival = by_arrival
+        self._archive = Archive(spark, settings.lake_root, self._late_ms)
         self._voltages = Voltages(settings, self._archive)
-        self._outbox, self._timer_outbox = Outbox(settings), Outbox(settings)
-        self._writer = Writer(settings.postgres_url)
-        self._timer_writer = Writer(settings.postgres_url)
+        self._outbox, self._timer_outbox = (Outbox(settings) if tells else SilentOutbox() for _ in range(2))
+        self._writer = Writer(settings.postgres_url, PIPELINE)
+        self._timer_writer = Writer(settings.postgres_url, PIPELINE)
         ensure_schema(settings.postgres_url)
+        self._writer.open()
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """Take in one micro-batch; repeating it changes nothing."""
@@ -71,21 +85,43 @@ class StoreJob:
             before = load_marks(work, self._job)
             fresh = fresh_readings(batch, before).persist()
             try:
-                marks, count = reached_marks(fresh)
+                reached = reached_marks(fresh, self._late_ms)
                 if "archive" in self.stages:
-                    self._append(work, fresh, (marks, count), before, batch_id)
-                if count and self.stages != ("archive",):
-                    self._tables(work, fresh)
+                    self._append(work, fresh, reached, before, batch_id)
+                if reached.count and self.stages != ("archive",):
+                    self._tables(work, self._timely(work, fresh, reached.late))
                 self._outbox.confirm()
-                save_marks(work, self._job, marks)
+                save_marks(work, self._job, reached.marks)
             finally:
                 fresh.unpersist()
+
+    def take_again(self, read: Callable[[], DataFrame], also: Callable[[Work], None]) -> None:
+        """Take in readings that the lake holds, whether the tables have them or not: the same code, no marks.
+
+        `read` is asked when nobody else writes these tables any more; `also` ends the same transaction.
+        """
+        with self._writer.work() as work:
+            readings = read().repartition("meter").persist()
+            try:
+                late = count_late(readings, self._late_ms)
+                self._tables(work, self._timely(work, readings, late))
+                self._outbox.confirm()
+                also(work)
+            finally:
+                readings.unpersist()
+
+    def _timely(self, work: Work, readings: DataFrame, late: int) -> DataFrame:
+        """Without those that came too late, which are set aside."""
+        if not late:
+            return readings
+        set_aside(work, readings, self._late_ms)
+        return readings.where(~too_late(self._late_ms))
 
     def _append(
         self,
         work: Work,
         fresh: DataFrame,
-        reached: tuple[list[Mark], int],
+        reached: Reached,
         before: list[Mark],
         batch_id: int,
     ) -> None:
@@ -94,8 +130,8 @@ class StoreJob:
         if not set(lake) <= set(before):
             fresh = unmarked(fresh, lake)
             reached = reached_marks(fresh)
-        self._archive.append(fresh, reached[1], writer=self._writer_id(), batch_id=batch_id)
-        save_marks(work, LAKE, reached[0])
+        self._archive.append(fresh, reached.count, writer=self._writer_id(), batch_id=batch_id)
+        save_marks(work, LAKE, reached.marks)
 
     def tick(self, now_ms: int, caught_up: bool) -> None:
         """Find what time alone tells. With a backlog nothing can be said: the messages may just not be read yet."""
@@ -107,6 +143,16 @@ class StoreJob:
             alerts = [silence(meter, last, limit, None, zone) for meter, last, limit in found]
             watch.write_alerts(work, self._timer_outbox, [((), alerts)])
             self._timer_outbox.confirm()
+
+    def write_alerts(self, find: Callable[[Work], Sequence[Alert]]) -> None:
+        """Alerts that neither a batch nor the clock tells."""
+        with self._writer.work() as work:
+            watch.write_alerts(work, self._outbox, [((), find(work))])
+            self._outbox.confirm()
+
+    def told(self) -> dict[str, int]:
+        """How many records each topic was told."""
+        return dict(self._outbox.told)
 
     def close(self) -> None:
         self._writer.close()
@@ -133,12 +179,15 @@ class StoreJob:
     def _watch(
         self, work: Work, fresh: DataFrame, own: Mapping[str, Any], states: Any, updates: Sequence[Update]
     ) -> None:
-        silences = Silences(self._settings, load_open(work, SILENT))
         found = [
-            silences.ended(own, states[0], states[1], lambda meters: _arrivals(fresh, meters)),
             self._voltages.judged(work, own, *states),
             watch.counter_falls(updates, self._settings),
         ]
+        if self._by_arrival:
+            silences = Silences(self._settings, load_open(work, SILENT))
+            found.append(
+                silences.ended(own, states[0], states[1], lambda meters: _arrivals(fresh, meters)),
+            )
         watch.write_alerts(work, self._outbox, found)
 
     def _writer_id(self) -> str:

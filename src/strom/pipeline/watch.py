@@ -28,6 +28,10 @@ def write_alerts(work: Work, outbox: Outbox, found: Iterable[Found]) -> None:
     void = [alert for alert in stored.values() if alert.id not in wanted]
     save_alerts(work, changed)
     delete_alerts(work, void)
+    tell(outbox, changed, void)
+
+
+def tell(outbox: Outbox, changed: Sequence[Alert], void: Sequence[Alert]) -> None:
     for alert in changed:
         outbox.put(ALERTS, alert.meter, as_json(alert))
     for alert in void:

@@ -5,9 +5,12 @@ default and its meaning in `model.py` and nowhere else; `docs/settings.md` is ch
 """
 
 from strom.settings.described import Described, described, setting_names
+from strom.settings.lake import LakeSettings
 from strom.settings.load import FILE_NAME, load_settings
 from strom.settings.model import (
+    DEFAULT_SCHEMA,
     ENV_PREFIX,
+    SCHEMA_PATTERN,
     BridgeSettings,
     KafkaSettings,
     MqttSettings,
@@ -21,11 +24,14 @@ from strom.settings.model import (
 from strom.settings.surroundings import has_display, java_home
 
 __all__ = [
+    "DEFAULT_SCHEMA",
     "ENV_PREFIX",
     "FILE_NAME",
+    "SCHEMA_PATTERN",
     "BridgeSettings",
     "Described",
     "KafkaSettings",
+    "LakeSettings",
     "MqttSettings",
     "PageSettings",
     "PipelineSettings",

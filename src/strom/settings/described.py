@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from strom.settings.model import Section, Settings
+from strom.settings.model import Settings
+from strom.settings.section import Section
 
 
 class Described(NamedTuple):

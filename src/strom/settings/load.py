@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from strom.errors import StromError
 from strom.settings.described import setting_names
+from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import ENV_PREFIX, Settings
 
 FILE_NAME = "strom.toml"
@@ -38,6 +39,7 @@ def load_settings(
     except ValidationError as error:
         raise StromError(_sentence(error, origins)) from None
     _check_address(settings)
+    _check_late_days(settings)
     return settings
 
 
@@ -107,3 +109,13 @@ def _check_address(settings: Settings) -> None:
             raise StromError(
                 f"mqtt.address is {address!r}: write it as host:port, for example 192.168.1.10:1883."
             )
+
+
+def _check_late_days(settings: Settings) -> None:
+    """A late reading is put in its place with the readings around it, so the lake must still have those."""
+    late, kept = settings.pipeline.late_days, settings.lake.keep_days
+    if late is not None and kept is not None and late > kept - LATE_MARGIN_DAYS:
+        raise StromError(
+            f"pipeline.late_days is {late}, but lake.keep_days is {kept}: late readings are put in their place from "
+            f"the lake; choose at most {kept - LATE_MARGIN_DAYS}."
+        )

@@ -3,14 +3,17 @@
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
+from strom.settings.section import Section
 
 ENV_PREFIX = "STROM_"
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+DEFAULT_SCHEMA = "public"
+SCHEMA_PATTERN = r"^[a-z_][a-z0-9_]{0,39}$"
+MS_PER_DAY = 86_400_000
 
 
 class KafkaSettings(Section):
@@ -67,6 +70,11 @@ class PostgresSettings(Section):
         None, description="Connection URL of an existing Postgres; empty starts the embedded one."
     )
     port: int = Field(15432, description="Port of the embedded Postgres, on loopback.")
+    schema_name: str = Field(
+        DEFAULT_SCHEMA,
+        pattern=SCHEMA_PATTERN,
+        description="Schema that holds the tables; made if it is missing.",
+    )
 
 
 class SparkSettings(Section):
@@ -91,6 +99,11 @@ class PipelineSettings(Section):
         5.0, gt=0, description="Pause between micro-batches of the queries on `readings`."
     )
     max_batch: int = Field(200_000, ge=1, description="Readings taken into one micro-batch at most.")
+    late_days: int | None = Field(
+        None,
+        ge=1,
+        description="A reading that arrives more days than this after its time is set aside; empty: ten years, or two days less than `lake.keep_days`.",
+    )
 
 
 class PageSettings(Section):
@@ -129,6 +142,7 @@ class Settings(Section):
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()
     pipeline: PipelineSettings = PipelineSettings()
+    lake: LakeSettings = LakeSettings()
     page: PageSettings = PageSettings()
     rules: RuleSettings = RuleSettings()
 
@@ -145,7 +159,24 @@ class Settings(Section):
 
     @property
     def postgres_url(self) -> str:
-        return self.postgres.url or f"postgresql://strom@127.0.0.1:{self.postgres.port}/strom"
+        """With the schema in it, unless that is the server's own default."""
+        url = self.postgres.url or f"postgresql://strom@127.0.0.1:{self.postgres.port}/strom"
+        return (
+            url if self.postgres.schema_name == DEFAULT_SCHEMA else _in_schema(url, self.postgres.schema_name)
+        )
+
+    def with_schema(self, name: str) -> "Settings":
+        """The same with the tables in another schema."""
+        return self.model_copy(update={"postgres": self.postgres.model_copy(update={"schema_name": name})})
+
+    @property
+    def late_ms(self) -> int:
+        """A reading that arrives longer than this after its time is too late for the tables."""
+        days = self.pipeline.late_days
+        if days is None:
+            kept = self.lake.keep_days
+            days = LATE_DAYS if kept is None else kept - LATE_MARGIN_DAYS
+        return days * MS_PER_DAY
 
     @property
     def lake_root(self) -> str:
@@ -172,6 +203,14 @@ class Settings(Section):
         """The environment of Strom's own child processes: this one's, with exactly these settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(ENV_PREFIX)}
         return inherited | self.as_environment() | {f"{ENV_PREFIX}HOME": str(self.home.absolute())}
+
+
+def _in_schema(url: str, schema: str) -> str:
+    """The connection URL with a search path; whoever connects by it sees these tables and no others."""
+    path = f"-c search_path={schema}"
+    if "://" not in url:
+        return f"{url} options='{path}'"
+    return f"{url}{'&' if '?' in url else '?'}options={quote(path)}"
 
 
 def _env_text(value: Any) -> str:

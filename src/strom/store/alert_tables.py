@@ -47,6 +47,10 @@ def load_open(work: Work, kind: str) -> list[Alert]:
     return [_alert(row) for row in found]
 
 
+def all_alerts(work: Work) -> list[Alert]:
+    return [_alert(row) for row in work.rows(f"SELECT {_FIELDS} FROM alerts a")]  # noqa: S608
+
+
 def save_alerts(work: Work, alerts: Sequence[Alert]) -> None:
     if not alerts:
         return

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from strom.store.writes import Work
 
+LAKE = "lake"  # whose marks tell what the lake holds
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:

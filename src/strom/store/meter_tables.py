@@ -29,6 +29,7 @@ class Latest:
     values: Sequence[Any]  # import_w, export_w, import_wh, export_wh
     reading: str
     meter_number: str | None
+    number_at: int | None = None  # the time of the reading that told the number
 
 
 def load_states(work: Work, meters: Iterable[str]) -> dict[str, MeterState]:
@@ -37,6 +38,11 @@ def load_states(work: Work, meters: Iterable[str]) -> dict[str, MeterState]:
         "SELECT meter, newest, received, interval_s, votes FROM touched_meters JOIN meter_states USING (meter)"
     )
     return {meter: MeterState(*rest) for meter, *rest in found}
+
+
+def load_intervals(work: Work) -> dict[str, int | None]:
+    """The push interval of every meter."""
+    return dict(work.rows("SELECT meter, interval_s FROM meter_states"))
 
 
 def save_states(work: Work, states: dict[str, MeterState]) -> None:
@@ -76,14 +82,25 @@ def save_meters(
     """Note new meters, numbers and intervals; what people entered stays. Returns number, interval, first seen."""
     work.stage(
         "new_meters",
-        "meter text, meter_number text, interval_s double precision, first_seen timestamptz",
-        ((r.meter, r.meter_number, intervals.get(r.meter), moment(r.first_received)) for r in readings),
+        "meter text, meter_number text, interval_s double precision, first_seen timestamptz, number_at timestamptz",
+        (
+            (
+                r.meter,
+                r.meter_number,
+                intervals.get(r.meter),
+                moment(r.first_received),
+                None if r.number_at is None else moment(r.number_at),
+            )
+            for r in readings
+        ),
     )
     found = work.rows(
         """
-        INSERT INTO meters AS m (meter, meter_number, interval_s, first_seen) SELECT * FROM new_meters
+        INSERT INTO meters AS m (meter, meter_number, interval_s, first_seen, number_at) SELECT * FROM new_meters
         ON CONFLICT (meter) DO UPDATE SET
-            meter_number = coalesce(excluded.meter_number, m.meter_number),
+            meter_number = CASE WHEN excluded.number_at >= coalesce(m.number_at, '-infinity')
+                THEN excluded.meter_number ELSE m.meter_number END,
+            number_at = greatest(excluded.number_at, m.number_at),
             interval_s = coalesce(excluded.interval_s, m.interval_s),
             first_seen = least(excluded.first_seen, m.first_seen)
         RETURNING meter, meter_number, interval_s, first_seen

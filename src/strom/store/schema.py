@@ -13,10 +13,11 @@ SCHEMA_LOCK = 7_357_600
 
 def ensure_schema(url: str) -> None:
     """Bring the database to the present schema; safe to repeat, also by several processes at once."""
-    script = files("strom.store").joinpath("schema.sql").read_bytes()
+    script = schema_script()
     with connect(url) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
         connection.execute("SET LOCAL client_min_messages = warning")
+        _ensure_namespace(connection)
         connection.execute(script)
 
 
@@ -28,16 +29,35 @@ def empty_tables(url: str) -> None:
         connection.execute(sql.SQL("TRUNCATE {}").format(tables))
 
 
-def connect(url: str) -> psycopg.Connection:
-    """A connection in UTC, or a sentence that says which server does not answer."""
+def drop_schema(url: str, name: str) -> None:
+    """Only with all that it holds."""
+    with connect(url) as connection:
+        connection.execute("SET LOCAL client_min_messages = warning")
+        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+
+
+def schema_script() -> bytes:
+    return files("strom.store").joinpath("schema.sql").read_bytes()
+
+
+def connect(url: str, name: str = "strom") -> psycopg.Connection:
+    """A connection in UTC, or a sentence that says which server does not answer; `name` is shown by the server."""
     try:
-        return psycopg.connect(url, options="-c timezone=UTC", connect_timeout=10, application_name="strom")
+        options = f"{psycopg.conninfo.conninfo_to_dict(url).get('options') or ''} -c timezone=UTC".strip()
+        return psycopg.connect(url, options=options, connect_timeout=10, application_name=name)
     except psycopg.OperationalError as error:
         raise StromError(
             f"Postgres at {_without_password(url)} does not answer ({_reason(error)}); {_ADVICE}."
         ) from None
     except psycopg.ProgrammingError as error:
         raise StromError(f"postgres.url is not a connection URL ({_reason(error)}); {_ADVICE}.") from None
+
+
+def _ensure_namespace(connection: psycopg.Connection) -> None:
+    """Make the schema that the connection looks in, if it is missing."""
+    row = connection.execute("SELECT current_setting('search_path'), current_schema()").fetchone()
+    if row is not None and row[1] is None:
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(row[0])))
 
 
 _ADVICE = "start it with `strom up --only postgres`, or correct postgres.url"

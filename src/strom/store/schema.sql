@@ -8,8 +8,10 @@ CREATE TABLE IF NOT EXISTS meters (
     first_seen   timestamptz NOT NULL,
     area         text,                       -- master data, set by people
     tariff       text,
-    contract     text
+    contract     text,
+    number_at    timestamptz                 -- the time of the reading that told meter_number
 );
+ALTER TABLE meters ADD COLUMN IF NOT EXISTS number_at timestamptz;
 
 CREATE TABLE IF NOT EXISTS readings_latest (
     meter        text PRIMARY KEY,
@@ -158,3 +160,24 @@ CREATE TABLE IF NOT EXISTS voltage_windows (     -- ten-minute sums: those in pr
     samples        integer[] NOT NULL,           -- readings per phase
     PRIMARY KEY (meter, start)
 ) WITH (fillfactor = 70);
+
+CREATE TABLE IF NOT EXISTS late_readings (       -- too late for the quarter-hours: set aside, each once
+    meter          text NOT NULL,
+    at             timestamptz NOT NULL,
+    received       timestamptz NOT NULL,
+    origin         text NOT NULL,                -- the place of its raw record
+    reading        jsonb NOT NULL,
+    PRIMARY KEY (meter, at, received, origin)
+);
+
+CREATE TABLE IF NOT EXISTS pipeline_replays (    -- how far a replay into these tables is
+    plan           text PRIMARY KEY,             -- what was asked for, with the rules it goes by
+    source         text NOT NULL,
+    lake_version   bigint,                       -- of the lake, up to which its readings are in
+    position       text NOT NULL,                -- what is done: a time, or the last meter
+    readings       bigint NOT NULL,
+    whole          boolean NOT NULL,             -- all meters and all times
+    complete       boolean NOT NULL,
+    started        timestamptz NOT NULL DEFAULT now(),
+    updated        timestamptz NOT NULL DEFAULT now()
+);

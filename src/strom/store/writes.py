@@ -13,8 +13,9 @@ from psycopg import sql
 from strom.errors import StromError
 from strom.store.schema import connect
 
-# Batches and the timer's work follow each other; the number only has to differ from the schema's lock.
+# Batches, the timer's work and a replay of the same tables follow each other; other schemas do not wait.
 WORK_LOCK = 7_357_601
+PIPELINE = "strom-pipeline"  # how the server shows connections that write what the pipeline computes
 
 
 class Work:
@@ -45,8 +46,9 @@ class Work:
 class Writer:
     """Keeps a connection between pieces of work and makes a new one after an error."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, name: str = "strom") -> None:
         self._url = url
+        self._name = name
         self._connection: psycopg.Connection | None = None
 
     def __enter__(self) -> Self:
@@ -61,7 +63,9 @@ class Writer:
         connection = self._ready()
         try:
             with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (WORK_LOCK,))
+                connection.execute(
+                    "SELECT pg_advisory_xact_lock(%s, hashtext(current_schema()))", (WORK_LOCK,)
+                )
                 yield Work(connection)
         except psycopg.OperationalError as error:
             self.close()
@@ -72,6 +76,10 @@ class Writer:
             self.close()
             raise
 
+    def open(self) -> None:
+        """Connect now: the server, and whoever asks it, can see that somebody writes here."""
+        self._ready()
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -79,6 +87,6 @@ class Writer:
 
     def _ready(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self._url)
+            self._connection = connect(self._url, self._name)
             self._connection.autocommit = True
         return self._connection

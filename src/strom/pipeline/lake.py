@@ -1,0 +1,77 @@
+"""The lake as a table with a history: present and former versions, what was added since one; it only reads."""
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from strom.errors import StromError
+from strom.pipeline.archive import COLUMNS, TABLE
+from strom.pipeline.lake_json import lake_json
+from strom.settings import Settings
+
+
+class Lake:
+    def __init__(self, settings: Settings, spark: SparkSession) -> None:
+        self.spark = spark
+        self.path = f"{settings.lake_root.rstrip('/')}/{TABLE}"
+
+    def exists(self) -> bool:
+        return DeltaTable.isDeltaTable(self.spark, self.path)
+
+    @property
+    def table(self) -> DeltaTable:
+        if not self.exists():
+            raise StromError(
+                f"the lake at {self.path} holds no readings yet; the pipeline's stage archive fills it."
+            )
+        return DeltaTable.forPath(self.spark, self.path)
+
+    def version(self) -> int:
+        head = self.table.history(1).head()
+        return int(head["version"]) if head is not None else 0
+
+    def version_at(self, epoch_ms: int) -> int:
+        """The version that was the newest then."""
+        before = self.table.history().where(F.unix_millis("timestamp") <= epoch_ms).agg(F.max("version"))
+        found = before.collect()[0][0]
+        if found is None:
+            raise StromError("the lake has no version as old as that; `strom lake status` tells the oldest.")
+        return int(found)
+
+    def readings(self, version: int | None = None) -> DataFrame:
+        """All readings, now or as of a version, each with its JSON as it stood in the topic."""
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.path).select(*COLUMNS, "date", lake_json().alias("value"))
+
+    def added(self, after: int, upto: int) -> DataFrame:
+        """What was appended after one version up to another, with `_commit_version`; joined files add nothing."""
+        changes = (
+            self.spark.read.format("delta")
+            .option("readChangeFeed", "true")
+            .option("startingVersion", after + 1)
+            .option("endingVersion", upto)
+            .load(self.path)
+            .where("_change_type = 'insert'")
+        )
+        return changes.select(*COLUMNS, "date", "_commit_version", lake_json().alias("value"))
+
+
+def in_span(readings: DataFrame, since: int | None, until: int | None) -> DataFrame:
+    """Readings of a span of time, with the days named so that only their files are read."""
+    at = F.unix_millis("at")
+    if since is not None:
+        readings = readings.where((F.col("date") >= _day(since)) & (at >= since))
+    if until is not None:
+        readings = readings.where((F.col("date") <= _day(until)) & (at < until))
+    return readings
+
+
+def of_meters(readings: DataFrame, meters: list[str]) -> DataFrame:
+    wanted = readings.sparkSession.createDataFrame([(meter,) for meter in meters], "meter string")
+    return readings.join(F.broadcast(wanted), "meter", "left_semi")
+
+
+def _day(epoch_ms: int) -> Column:
+    return F.to_date(F.timestamp_millis(F.lit(max(0, epoch_ms))))

@@ -1,0 +1,40 @@
+"""Which readings come too late for the tables, and where they are set aside.
+
+Too late is told by the reading alone, how long after its time it arrived: live, shuffled and replayed agree on it.
+"""
+
+import logging
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from strom.store.late_tables import save_late
+from strom.store.writes import Work
+
+NEVER_LATE_MS = 2**62
+
+log = logging.getLogger(__name__)
+
+
+def too_late(late_ms: int) -> Column:
+    return F.unix_millis("received") - F.unix_millis("at") > F.lit(late_ms)
+
+
+def count_late(readings: DataFrame, late_ms: int) -> int:
+    return int(readings.where(too_late(late_ms)).count())
+
+
+def set_aside(work: Work, readings: DataFrame, late_ms: int) -> int:
+    """Keep what is too late beside the quarter-hours, each once; returns how many were not there before."""
+    rows = (
+        readings.where(too_late(late_ms))
+        .select("meter", F.unix_millis("at"), F.unix_millis("received"), "origin", "value")
+        .collect()
+    )
+    added = save_late(work, [tuple(row) for row in rows])
+    if added:
+        log.warning(
+            "%s readings came too late for the quarter-hours and were set aside; `strom pipeline late` lists them",
+            f"{added:,}",
+        )
+    return added

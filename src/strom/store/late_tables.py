@@ -1,0 +1,40 @@
+"""Readings that came too late for the quarter-hours, as the table keeps them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from strom.store.profile_tables import moment
+from strom.store.schema import connect
+from strom.store.writes import Work
+
+LateRow = tuple[Any, ...]  # meter, at, received (epoch ms), origin, the reading as JSON text
+
+
+def save_late(work: Work, rows: Sequence[LateRow]) -> int:
+    """Keep each once; returns how many are new."""
+    work.stage(
+        "new_late",
+        "LIKE late_readings",
+        ((meter, moment(at), moment(received), *rest) for meter, at, received, *rest in rows),
+    )
+    return len(
+        work.rows("INSERT INTO late_readings SELECT * FROM new_late ON CONFLICT DO NOTHING RETURNING meter")
+    )
+
+
+def late_counts(url: str) -> list[tuple[Any, ...]]:
+    """Per meter: how many, the earliest and the latest time, the last arrival; the most first."""
+    with connect(url) as connection:
+        return connection.execute(
+            "SELECT meter, count(*), min(at), max(at), max(received) FROM late_readings GROUP BY meter ORDER BY 2 DESC, 1"
+        ).fetchall()
+
+
+def late_readings(url: str, meter: str | None, limit: int) -> list[tuple[Any, ...]]:
+    """The last to arrive first, as (arrival, reading)."""
+    with connect(url) as connection:
+        return connection.execute(
+            "SELECT received, origin, reading FROM late_readings WHERE %(meter)s::text IS NULL OR meter = %(meter)s "
+            "ORDER BY received DESC, origin LIMIT %(limit)s",
+            {"meter": meter, "limit": limit},
+        ).fetchall()

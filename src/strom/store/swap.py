@@ -1,0 +1,202 @@
+"""Puts a set of tables that a replay has built in the place of the live one, in one transaction.
+
+Tables change their schema and keep their identity; views and functions are made anew, since they look up the tables by
+name. What nobody can compute again (`KEPT`, and what people entered about meters) stays.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import psycopg
+
+from strom.errors import StromError
+from strom.store.replay_tables import SWAPPED, Progress, load_progress, save_progress
+from strom.store.schema import connect, ensure_schema, schema_script
+from strom.store.writes import PIPELINE, WORK_LOCK, Work
+
+# Every table of schema.sql is in one of the two lists.
+REPLAYED = (
+    "meters", "readings_latest", "load_profile", "slot_statistics", "gaps", "alerts", "late_readings",
+    "pipeline_marks", "meter_states", "profile_series", "profile_segments", "voltage_windows", "pipeline_replays",
+)  # fmt: skip
+KEPT: tuple[str, ...] = ()
+
+_COMPUTED = (
+    "meter",
+    "meter_number",
+    "interval_s",
+    "first_seen",
+    "number_at",
+)  # of `meters`; people enter the rest
+_NUMBERS = "import_wh, export_wh, quality, samples, flags, import_quality, export_quality, import_samples, export_samples"
+_LOCK_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """Where the former tables are now, and how many quarter-hours differ."""
+
+    former: str
+    changed: int
+
+
+def swap(
+    url: str,
+    live: str,
+    new: str,
+    *,
+    shorter: bool = False,
+    tell: Callable[[Work, str, str], None] = lambda work, live, new: None,
+) -> Swapped:
+    """`url` must not choose a schema. `tell` is asked while both sets are as they were, before all is committed."""
+    try:
+        with connect(url) as connection:
+            _refuse_missing(connection, new)
+        ensure_schema(_in_schema(url, new))  # a set that an older Strom has built gets what is new
+        with connect(url) as connection, connection.transaction():
+            return _swap(connection, live, new, shorter, tell)
+    except psycopg.errors.LockNotAvailable:
+        raise StromError(
+            f"somebody has been reading the tables for more than {_LOCK_SECONDS} s; try again in a moment.",
+            exit_code=1,
+        ) from None
+    except psycopg.errors.InsufficientPrivilege as error:
+        reason = str(error).splitlines()[0]
+        raise StromError(
+            f"Postgres does not let this user swap the tables ({reason}); run it as their owner."
+        ) from None
+
+
+def _swap(
+    connection: psycopg.Connection, live: str, new: str, shorter: bool, tell: Callable[[Work, str, str], None]
+) -> Swapped:
+    work = Work(connection)
+    work.execute("SET LOCAL client_min_messages = warning")
+    for name in sorted((live, new)):
+        work.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", WORK_LOCK, name)
+    progress = _refuse(work, live, new, shorter)
+    _carry_master_data(work, live, new)
+    changed = _carry_versions(work, live, new)
+    tell(work, live, new)
+    work.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
+    _carry_rights(work, live, new)
+    former = f"{live}_before_{datetime.now(UTC):%Y%m%d_%H%M%S}"
+    _exchange(work, live, new)
+    work.execute(_sql("ALTER SCHEMA {} RENAME TO {}", new, former))
+    for schema in (former, live):
+        work.execute(_sql("SET LOCAL search_path = {}", schema))
+        connection.execute(schema_script())
+    work.execute(_sql("SET LOCAL search_path = {}", former))
+    save_progress(work, Progress(SWAPPED, "lake", progress.lake_version, "", 0, True, True))
+    return Swapped(former, changed)
+
+
+def _refuse_missing(connection: psycopg.Connection, new: str) -> None:
+    if connection.execute("SELECT to_regnamespace(quote_ident(%s))", (new,)).fetchone() == (None,):
+        raise StromError(f"there is no schema {new}; `strom pipeline replay --into {new}` builds one.")
+
+
+def _refuse(work: Work, live: str, new: str, shorter: bool) -> Progress:
+    """Nothing may be lost: not a reading that came meanwhile, and no past that the lake does not have any more."""
+    if new == live:
+        raise StromError(
+            f"{live} holds the live tables already; name the schema that shall take their place."
+        )
+    writers = work.rows(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s",
+        PIPELINE,
+    )
+    if writers:
+        raise StromError("the pipeline is writing these tables; stop it, swap, and start it again.")
+    work.execute(_sql("SET LOCAL search_path = {}", new))
+    found = load_progress(work)
+    if not found or not found[0].complete or not found[0].whole:
+        raise StromError(
+            f"{new} does not hold a whole replay; run `strom pipeline replay --into {new}` to its end first."
+        )
+    marks = "SELECT topic, raw_partition, partition, raw_offset, received FROM {}.pipeline_marks WHERE job = 'lake'"
+    if work.rows(_sql(f"({marks} EXCEPT {marks}) UNION ALL ({marks} EXCEPT {marks})", live, new, new, live)):
+        raise StromError(
+            f"readings came since {new} was built; run `strom pipeline replay --into {new}` once more, it is quick."
+        )
+    late = (
+        "SELECT count(*) FROM {0}.meters m WHERE (SELECT min(start) FROM {0}.load_profile l WHERE l.meter = m.meter) \
+        < coalesce((SELECT min(start) FROM {1}.load_profile l WHERE l.meter = m.meter), 'infinity')"
+    )
+    ((missing,),) = work.rows(late.format(_quoted(live), _quoted(new)))
+    if missing and not shorter:
+        raise StromError(
+            f"the quarter-hours of {missing} meters begin later in {new} than now, since the lake does not reach back "
+            "as far; swap with --shorter if that is meant."
+        )
+    return found[0]
+
+
+def _carry_master_data(work: Work, live: str, new: str) -> None:
+    """What people entered about meters."""
+    rows = work.rows(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = 'meters'",
+        new,
+    )
+    entered = [name for (name,) in rows if name not in _COMPUTED]
+    if entered:
+        assignments = ", ".join(f"{_quoted(name)} = o.{_quoted(name)}" for name in entered)
+        query = f"UPDATE {{}}.meters n SET {assignments} FROM {{}}.meters o WHERE o.meter = n.meter"  # noqa: S608
+        work.execute(_sql(query, new, live))
+
+
+def _carry_versions(work: Work, live: str, new: str) -> int:
+    """A version grows where the numbers changed and nowhere else; returns how many are new, changed or gone."""
+    old, now = (", ".join(f"{table}.{name}" for name in _NUMBERS.split(", ")) for table in ("o", "n"))
+    raised = (
+        f"UPDATE {{}}.load_profile n SET version = o.version + (({old}) IS DISTINCT FROM ({now}))::int "  # noqa: S608
+        "FROM {}.load_profile o WHERE o.meter = n.meter AND o.start = n.start"
+    )
+    work.execute(_sql(raised, new, live))
+    ((changed,),) = work.rows(
+        _sql(
+            "SELECT count(*) FROM {}.load_profile n FULL JOIN {}.load_profile o USING (meter, start) "
+            "WHERE n.version IS DISTINCT FROM o.version",
+            new,
+            live,
+        )
+    )
+    return int(changed)
+
+
+def _carry_rights(work: Work, live: str, new: str) -> None:
+    """Who may read the live tables may read those that take their place."""
+    grants = work.rows(
+        """
+        SELECT c.relname, g.privilege_type, CASE g.grantee WHEN 0 THEN NULL ELSE pg_get_userbyid(g.grantee) END
+        FROM pg_class c, aclexplode(c.relacl) g
+        WHERE c.relnamespace = %s::regnamespace AND c.relname = ANY(%s) AND g.grantee <> c.relowner
+        """,
+        _quoted(live),
+        list(REPLAYED),
+    )
+    for table, privilege, grantee in grants:
+        to = "PUBLIC" if grantee is None else _quoted(grantee)
+        work.execute(_sql(f"GRANT {privilege} ON {{}}.{{}} TO {to}", new, table))
+
+
+def _exchange(work: Work, live: str, new: str) -> None:
+    between = f"{new}_between"
+    work.execute(_sql("CREATE SCHEMA {}", between))
+    for source, target in ((new, between), (live, new), (between, live)):
+        for table in REPLAYED:
+            work.execute(_sql("ALTER TABLE {}.{} SET SCHEMA {}", source, table, target))
+    work.execute(_sql("DROP SCHEMA {}", between))
+
+
+def _sql(query: str, *names: str) -> str:
+    return query.format(*map(_quoted, names))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _in_schema(url: str, schema: str) -> str:
+    return psycopg.conninfo.make_conninfo(url, options=f"-c search_path={schema}")

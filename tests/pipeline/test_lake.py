@@ -1,0 +1,122 @@
+"""The lake as a well-kept table: joined and sorted beside the writer, readable by others, with a past to look at."""
+
+import json
+import threading
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import deltalake
+import pytest
+from pyspark.sql import SparkSession
+
+from strom.errors import StromError
+from strom.pipeline.archive import Archive
+from strom.pipeline.lake import Lake
+from strom.pipeline.lake_status import lake_status, readings_of
+from strom.pipeline.lake_upkeep import Upkeep
+from strom.settings import LakeSettings, PipelineSettings, Settings
+from tests.pipeline.batches import START, Sent, batch, numbered, reading
+
+pytestmark = pytest.mark.stack
+DAY_MS = 86_400_000
+FIRST = date(2026, 1, 1)
+TODAY = date(2026, 1, 3)
+METERS = [f"meter-{number}" for number in range(8)]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Settings:
+    return Settings(
+        home=tmp_path,
+        pipeline=PipelineSettings(lake=str(tmp_path / "lake")),
+        lake=LakeSettings(keep_days=3, versions_hours=1),
+    )
+
+
+def sent(day: int, number: int) -> list[Sent]:
+    at = START + day * DAY_MS + number * 60_000
+    return numbered([reading(meter, at, import_wh=number, import_w=1.5) for meter in METERS], number * 100)
+
+
+def append(archive: Archive, spark: SparkSession, day: int, number: int) -> None:
+    readings = sent(day, number)
+    archive.append(batch(spark, readings), len(readings), writer=f"test-{day}", batch_id=number)
+
+
+def origins(settings: Settings, spark: SparkSession) -> list[str]:
+    return sorted(row.origin for row in Lake(settings, spark).readings().select("origin").collect())
+
+
+def test_files_are_joined_and_sorted_while_the_writer_goes_on_and_a_second_round_does_nothing(
+    lake: Settings, spark: SparkSession
+) -> None:
+    archive = Archive(spark, lake.lake_root)
+    for number in range(4):
+        append(archive, spark, 0, number)
+    upkeep = Upkeep(lake, spark)
+    written = threading.Event()
+
+    def write() -> None:
+        for number in range(4, 8):
+            append(archive, spark, 0, number)
+            written.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    written.wait()
+    upkeep.compact(TODAY)
+    writer.join()
+    upkeep.compact(TODAY)
+    assert upkeep.compact(TODAY) == []
+    assert [file.rows for file in upkeep.files()] == [8 * len(METERS)]
+    assert origins(lake, spark) == sorted(each.origin for number in range(8) for each in sent(0, number))
+
+
+def test_other_readers_of_delta_see_the_same(lake: Settings, spark: SparkSession) -> None:
+    archive = Archive(spark, lake.lake_root)
+    for number in range(2):
+        append(archive, spark, 0, number)
+    Upkeep(lake, spark).compact(TODAY)
+    table = deltalake.DeltaTable(archive.path)
+    query = "SELECT meter, count(*) AS n, max(import_wh) AS most FROM readings GROUP BY meter ORDER BY meter"
+    found = deltalake.QueryBuilder().register("readings", table).execute(query).read_all()
+    assert [str(meter) for meter in found["meter"].to_pylist()] == METERS
+    assert found["n"].to_pylist() == [2] * len(METERS)
+    assert table.metadata().partition_columns == ["date"]
+
+
+def test_the_past_of_the_lake_can_be_looked_at(lake: Settings, spark: SparkSession) -> None:
+    archive = Archive(spark, lake.lake_root)
+    append(archive, spark, 0, 0)
+    before = Lake(lake, spark).version()
+    append(archive, spark, 0, 1)
+
+    def shown(version: int | None) -> list[float]:
+        lines = readings_of(lake, spark, "meter-3", version=version)
+        return [json.loads(line)["import_wh"] for line in lines]
+
+    assert (shown(None), shown(before)) == ([0, 1], [0])
+    with pytest.raises(StromError, match="cannot be shown as of version 99"):
+        shown(99)
+    with pytest.raises(StromError, match="no such readings of nobody"):
+        list(readings_of(lake, spark, "nobody"))
+    with pytest.raises(StromError, match="no version as old as that"):
+        list(readings_of(lake, spark, "meter-3", at_ms=START))
+
+
+def test_days_beyond_those_kept_are_removed_and_others_stay(lake: Settings, spark: SparkSession) -> None:
+    archive = Archive(spark, lake.lake_root)
+    for day in range(5):
+        append(archive, spark, day, 0)
+    upkeep = Upkeep(lake, spark)
+    now = datetime(2026, 1, 5, tzinfo=UTC)
+    for _ in range(2):
+        upkeep.round(now)
+    days = [day.day for day in lake_status(lake, spark).days]
+    assert days == [FIRST + timedelta(days=number) for number in range(1, 5)]
+
+
+def test_a_lake_that_is_not_there_is_one_sentence(lake: Settings, spark: SparkSession) -> None:
+    with pytest.raises(StromError, match="holds no readings yet"):
+        lake_status(lake, spark)
+    Upkeep(lake, spark).round(datetime(2026, 1, 5, tzinfo=UTC))

@@ -1,0 +1,139 @@
+"""What comes twice, by two doors or hours late gives one result; what comes too late is set aside and counted."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from strom.pipeline.store_job import StoreJob
+from strom.settings import PipelineSettings, PostgresSettings, Settings
+from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
+from tests.streams.writing import strom
+
+pytestmark = pytest.mark.stack
+MINUTE = 60_000
+DAY_MS = 86_400_000
+SHOWN = ("load_profile", "slot_statistics", "gaps", "alerts", "meters", "readings_latest")
+
+
+@pytest.fixture
+def make(
+    stack: Settings, spark: SparkSession, tmp_path: Path, unique: Callable[[str], str]
+) -> Iterator[Callable[[], tuple[Settings, StoreJob]]]:
+    """Tables and a lake of their own, as often as asked for."""
+    names: list[str] = []
+    jobs: list[StoreJob] = []
+
+    def made() -> tuple[Settings, StoreJob]:
+        names.append(unique("late").replace("-", "_"))
+        with psycopg.connect(stack.postgres_url, autocommit=True) as server:
+            server.execute(f"CREATE DATABASE {names[-1]}".encode())
+        places = {
+            "postgres": PostgresSettings(url=stack.postgres_url.rsplit("/", 1)[0] + f"/{names[-1]}"),
+            "pipeline": PipelineSettings(lake=str(tmp_path / names[-1]), late_days=10),
+        }
+        settings = stack.model_copy(update=places)
+        jobs.append(StoreJob(settings, spark))
+        return settings, jobs[-1]
+
+    yield made
+    for job in jobs:
+        job.close()
+    with psycopg.connect(stack.postgres_url, autocommit=True) as server:
+        for name in names:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def tables(settings: Settings) -> dict[str, list[tuple[Any, ...]]]:
+    with psycopg.connect(settings.postgres_url, options="-c timezone=UTC") as connection:
+        queries = {name: f"SELECT * FROM {name}" for name in SHOWN}  # noqa: S608
+        return {
+            name: sorted(connection.execute(query.encode()).fetchall(), key=repr)
+            for name, query in queries.items()
+        }
+
+
+def hour(count: int = 40) -> list[Sent]:
+    return [
+        replace(
+            reading(at=START + n * MINUTE, import_wh=n * 10, import_w=600, voltage_l1_v=230 + n),
+            meter_number=f"N{n // 20}",
+        )
+        for n in range(count)
+    ]
+
+
+def test_a_reading_by_two_doors_late_and_shuffled_counts_once(
+    make: Callable[[], tuple[Settings, StoreJob]], spark: SparkSession
+) -> None:
+    once = hour()
+    plain_settings, plain = make()
+    last = once[-1].received
+    # The other door brings each a second later, the last one first; a few come hours later, old numbers included.
+    by_rest = [replace(each, received=each.received + 1_000) for each in reversed(once)]
+    hours_late = [replace(each, received=last + 3 * 60 * MINUTE + n) for n, each in enumerate(once[3:6])]
+    arrivals = {each.received for each in (*once, *by_rest, *hours_late)}
+    plain.process(batch(spark, numbered([*once, *by_rest, *hours_late])), 0)
+    settings, job = make()
+    sent = numbered([*once[:25], *by_rest[10:20], *once[25:], *by_rest[:10], *by_rest[20:], *hours_late])
+    for number, first in enumerate(range(0, len(sent), 30)):
+        job.process(batch(spark, sent[first : first + 30]), number)
+    found, wanted = tables(settings), tables(plain_settings)
+    versions = (
+        [row[:7] + row[8:] for row in found["load_profile"]],
+        [row[:7] + row[8:] for row in wanted["load_profile"]],
+    )
+    assert versions[0] == versions[1]
+    assert {name: found[name] for name in SHOWN[1:]} == {name: wanted[name] for name in SHOWN[1:]}
+    assert len(arrivals) > len(once)
+    (meter,) = found["meters"]
+    assert meter[1] == "N1"
+
+
+def test_what_is_too_late_is_set_aside_once_kept_in_the_lake_and_changes_nothing_else(
+    make: Callable[[], tuple[Settings, StoreJob]], spark: SparkSession
+) -> None:
+    settings, job = make()
+    sent = numbered(hour())
+    job.process(batch(spark, sent), 0)
+    before = tables(settings)
+    old = reading(at=START + 5 * MINUTE + 1, import_wh=55, voltage_l1_v=900)
+    limit = 10 * DAY_MS
+    too_late = numbered(
+        [replace(old, received=old.at + limit + 1), replace(old, received=old.at + limit + 2)], len(sent)
+    )
+    for number in (1, 1, 2):
+        job.process(batch(spark, too_late), number)
+    assert tables(settings) == before
+    with psycopg.connect(settings.postgres_url, options="-c timezone=UTC") as connection:
+        kept = connection.execute(
+            "SELECT meter, at, received, origin FROM late_readings ORDER BY origin"
+        ).fetchall()
+    assert kept == [("m1", moment(each.at), moment(each.received), each.origin) for each in too_late]
+    lake = spark.read.format("delta").load(f"{settings.lake_root}/readings")
+    assert lake.count() == len(sent) + 2
+    # A timely late reading in the same place is judged without them.
+    timely = numbered([replace(old, received=old.at + limit)], len(sent) + 2)
+    job.process(batch(spark, timely), 3)
+    slot = next(row for row in tables(settings)["load_profile"] if row[1] == moment(START))
+    assert (slot[5], slot[7]) == (16, 2)
+    counted = strom(settings, "pipeline", "late")
+    assert counted.stdout.splitlines()[-1] == "2 readings came too late and were set aside"
+    assert '"import_wh": 55' in strom(settings, "pipeline", "late", "--meter", "m1").stdout
+
+
+def test_the_number_of_a_meter_is_the_one_that_its_newest_reading_tells(
+    make: Callable[[], tuple[Settings, StoreJob]], spark: SparkSession
+) -> None:
+    settings, job = make()
+    swapped = numbered(
+        [replace(reading(at=START + n * MINUTE, import_wh=n), meter_number="new") for n in (5, 6)]
+    )
+    late = numbered([replace(reading(at=START + MINUTE, import_wh=1), meter_number="old")], 2)
+    job.process(batch(spark, swapped), 0)
+    job.process(batch(spark, late), 1)
+    assert [row[1] for row in tables(settings)["meters"]] == ["new"]
