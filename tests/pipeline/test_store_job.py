@@ -16,7 +16,8 @@ from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
 from strom.domain.slots import slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.errors import StromError
-from strom.pipeline.store_job import StoreJob, rules_of
+from strom.pipeline.limits import rules_of
+from strom.pipeline.store_job import StoreJob
 from strom.settings import PipelineSettings, PostgresSettings, Settings
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
