@@ -1,7 +1,7 @@
 """Meters whose clock is wrong, by windows of arrivals; a window is judged when it is over, as for the voltages.
 
 Only meters that told an odd time, or did so in the window in progress, are summed up at all. Parts of a window are
-joined as they come; a window that was over, right and so forgotten is read again from the lake when more of it comes.
+joined as they come; what came before the first odd time of a window is looked up in the lake, as is a window that was over and forgotten.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,9 +76,9 @@ class Clocks:
         if not meters:
             return {}
         brought = _windows(_of_meters(fresh, meters))
-        late = {key for key in brought if key not in stored and key[1] < last.get(key[0], 0)}
+        begun = {key for key in brought if key not in stored and key[1] <= last.get(key[0], -1)}
         merged = {key: window + stored[key] if key in stored else window for key, window in brought.items()}
-        known = stored | merged | self._from_lake(late)
+        known = stored | merged | self._from_lake(begun, last)
         over = {key for key in known if key[1] < current[key[0]]}
         right = {key for key in over if not known[key].is_wrong(self._limit_ms(key[0]))}
         save_clock_windows(work, {key: known[key] for key in known if key not in right}, right)
@@ -87,14 +87,19 @@ class Clocks:
             found.setdefault(meter, start)
         return found
 
-    def _from_lake(self, late: set[Key]) -> dict[Key, ClockWindow]:
-        if not late:
+    def _from_lake(self, begun: set[Key], last: Mapping[str, int]) -> dict[Key, ClockWindow]:
+        """Windows that are not stored although part of them came before."""
+        if not begun:
             return {}
-        rows = self._archive.read_since(dict.fromkeys((meter for meter, _ in late), None))
-        since, until = min(start for _, start in late), max(start for _, start in late) + WINDOW_MS
+        since: dict[str, int | None] = {}
+        for meter, start in sorted(begun):
+            # What came in the window in progress and was not odd lies near it; what is forgotten may lie anywhere.
+            near = start - self._limit_ms(meter) - 1 if start == last[meter] else None
+            since.setdefault(meter, near)
         arrived = F.unix_millis("received")
-        found = _windows(rows.where((arrived >= since) & (arrived < until)))
-        return {key: window for key, window in found.items() if key in late}
+        first, end = min(start for _, start in begun), max(start for _, start in begun) + WINDOW_MS
+        rows = self._archive.read_since(since).where((arrived >= first) & (arrived < end))
+        return {key: window for key, window in _windows(rows).items() if key in begun}
 
     def _limit_ms(self, meter: str) -> int:
         return self._limits.settings(meter).clock_seconds * 1000
