@@ -112,7 +112,7 @@ class Settings(Section):
     page: PageSettings = PageSettings()
     rules: RuleSettings = RuleSettings()
     groups: dict[str, GroupSettings] = Field(
-        {}, description="Meters with rules of their own, `[groups.NAME]`: see below."
+        {}, description="Rules that differ for some meters: `[groups.NAME]` with `meters` and any of the rules."
     )
 
     @property
