@@ -121,7 +121,7 @@ def written(stack: Settings, writer: Writer, outbox: Outbox, unique: Callable[[s
     return Written(stack, writer, outbox, unique("habit"))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_any_order_and_any_corrections_give_the_alerts_of_the_rows(written: Written, seed: int) -> None:
     chance = random.Random(seed)
     full = history(chance)
