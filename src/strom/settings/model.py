@@ -112,7 +112,8 @@ class Settings(Section):
     page: PageSettings = PageSettings()
     rules: RuleSettings = RuleSettings()
     groups: dict[str, GroupSettings] = Field(
-        {}, description="Rules that differ for some meters: `[groups.NAME]` with `meters` and any of the rules."
+        {},
+        description="Rules that differ for some meters: `[groups.NAME]` with `meters` and any of the rules.",
     )
 
     @property
