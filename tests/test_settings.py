@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from strom.errors import StromError
-from strom.settings import Settings, load_settings
+from strom.settings import GroupSettings, MeterRules, Settings, load_settings
 
 
 def load(
@@ -57,6 +57,29 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
         ),
         ("kafka = [", {}, "strom.toml is not valid TOML"),
         ("kafka = 5\n", {}, "strom.toml: kafka is a section; write [kafka] and its settings below it"),
+        (
+            "[groups.big]\nmeters = ['haus-*']\nlimt_w = 9\n",
+            {},
+            "strom.toml: groups.big.limt_w is not a setting of Strom; did you mean groups.big.limit_w",
+        ),
+        (
+            "[groups.big]\nmeters = ['a']\nlimit_w = 0\n",
+            {},
+            "strom.toml: groups.big.limit_w is 0: input should be",
+        ),
+        ("[groups.big]\nlimit_w = 9\n", {}, "strom.toml: groups.big.meters is missing; name the meters"),
+        (
+            "[groups.big]\nmeters = []\n",
+            {},
+            "strom.toml: groups.big.meters is []: list should have at least 1",
+        ),
+        ("groups = 5\n", {}, "strom.toml: groups is a section"),
+        ("", {"STROM_GROUPS": "{big"}, "STROM_GROUPS is not JSON"),
+        (
+            "",
+            {"STROM_GROUPS": '{"big": {"meters": ["a"], "noise": 1}}'},
+            "STROM_GROUPS: groups.big.noise is not a setting of Strom; did you mean groups.big.noise_wh",
+        ),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(
@@ -81,3 +104,55 @@ def test_how_late_a_reading_may_be_follows_from_how_long_the_lake_keeps_it(tmp_p
     assert load(tmp_path).late_ms == 3650 * day
     assert load(tmp_path, "[lake]\nkeep_days = 30\n").late_ms == 28 * day
     assert load(tmp_path, "[pipeline]\nlate_days = 5\n").late_ms == 5 * day
+
+
+GROUPS = """
+[rules]
+limit_w = 20000
+noise_wh = 3
+[groups."haus 7.b"]
+meters = ["haus-7"]
+limit_w = 30000
+[groups.houses]
+meters = ["haus-*", "hof-????"]
+limit_w = 40000
+silent_seconds = 600
+"""
+
+
+@pytest.mark.parametrize(
+    ("meter", "limit_w", "silent_seconds"),
+    [
+        ("haus-8", 40_000, 600),
+        ("haus-7", 30_000, 90),  # the first group that names it, and that one alone
+        ("hof-0001", 40_000, 600),
+        ("hof-001", 20_000, 90),
+        ("my haus-8", 20_000, 90),  # a pattern means the whole name
+        ("haus-\n", 40_000, 600),
+        ("HAUS-8", 20_000, 90),
+    ],
+)
+def test_the_first_group_that_names_a_meter_sets_its_rules(
+    tmp_path: Path, meter: str, limit_w: int, silent_seconds: int
+) -> None:
+    rules = MeterRules(load(tmp_path, GROUPS)).of(meter)
+    assert (rules.limit_w, rules.silent_seconds, rules.noise_wh) == (limit_w, silent_seconds, 3)
+
+
+def test_what_is_no_star_and_no_question_mark_means_itself() -> None:
+    group = GroupSettings(meters=["a.b[1]+", "(x|y)"], limit_w=5)
+    rules = MeterRules(Settings(groups={"odd": group}))
+    names = ("a.b[1]+", "axb1", "(x|y)", "x")
+    assert [rules.of(name).limit_w for name in names] == [5, 43_470, 5, 43_470]
+
+
+def test_the_agreed_power_is_the_limit_of_the_meter_unless_set(tmp_path: Path) -> None:
+    toml = "[groups.a]\nmeters = ['a']\nlimit_w = 9000\n[groups.b]\nmeters = ['b']\nagreed_w = 4000\n"
+    rules = MeterRules(load(tmp_path, toml))
+    assert [rules.of(meter).most_w for meter in ("a", "b", "c")] == [9000, 4000, 43_470]
+
+
+def test_child_processes_get_the_same_settings(tmp_path: Path) -> None:
+    settings = load(tmp_path, GROUPS + "[mqtt]\ntls = true\n")
+    assert load(tmp_path, environment=settings.as_environment()) == settings
+    assert list(load(tmp_path, environment=settings.as_environment()).groups) == ["haus 7.b", "houses"]

@@ -39,7 +39,7 @@ def test_open_ones_are_listed_with_their_sentence_and_cannot_steer_the_terminal(
 ) -> None:
     done = strom(stack, "alerts", "list", "--meter", meter)
     assert done.stdout.splitlines() == [
-        f"2026-11-15 12:00  open              silent          {meter} sends nothing.\\x1b[31m",
+        f"2026-11-15 12:00  open              silent            {meter} sends nothing.\\x1b[31m",
         "1 open alerts",
     ]
 
@@ -50,6 +50,7 @@ def test_all_of_a_kind_as_json(stack: Settings, meter: str) -> None:
         "id": f"{meter}-over",
         "meter": meter,
         "kind": "voltage",
+        "part": "",
         "severe": True,
         "started": "2026-11-15T11:00:00Z",
         "ended": "2026-11-15T12:00:00Z",

@@ -87,6 +87,50 @@ def test_a_bad_voltage_lasts_longer_than_a_ten_minute_mean(fleet: Fleet) -> None
         assert 207 < good["voltage_l1_v"] < 253
 
 
+def test_a_lost_phase_leaves_the_others_as_they_were(fleet: Fleet) -> None:
+    for fault in of(fleet, FaultKind.PHASE_LOSS):
+        reading = decode(payload(fleet, fault, fault.starts_ms), received_ms=fault.starts_ms, topic="sma/x")
+        assert reading["voltage_l2_v"] == 3
+        assert 207 < reading["voltage_l1_v"] < 253
+
+
+def test_a_counter_that_jumped_stays_higher(fleet: Fleet) -> None:
+    for fault in of(fleet, FaultKind.JUMP):
+        times = (fault.starts_ms - 1, fault.starts_ms, fault.starts_ms + 60 * MINUTE_MS)
+        before, after, later = (
+            decode(payload(fleet, fault, at_ms), received_ms=at_ms, topic="sma/x")["import_wh"]
+            for at_ms in times
+        )
+        assert 499_000 < after - before < 501_000
+        assert after <= later
+
+
+def test_what_was_left_on_is_in_power_and_counter(fleet: Fleet) -> None:
+    for fault in of(fleet, FaultKind.LEFT_ON):
+        adapter, hour_later = fleet.adapters[fault.index], fault.starts_ms + 60 * MINUTE_MS
+        more = adapter.measure(hour_later).import_wh - adapter.meter.measure(hour_later).import_wh
+        assert round(more) == 3000
+        assert (
+            round(adapter.measure(hour_later).import_w - adapter.meter.measure(hour_later).import_w) == 3000
+        )
+
+
+def test_an_overload_is_more_than_a_connection_carries(fleet: Fleet) -> None:
+    for fault in of(fleet, FaultKind.OVERLOAD):
+        assert fleet.adapters[fault.index].measure(fault.starts_ms).import_w == pytest.approx(45_000)
+        after = fleet.adapters[fault.index].measure(fault.starts_ms + fault.length_ms)
+        assert after.import_w < 20_000
+
+
+def test_a_plant_that_is_off_feeds_in_no_more(fleet: Fleet) -> None:
+    for fault in of(fleet, FaultKind.PLANT_OFF):
+        adapter = fleet.adapters[fault.index]
+        days = [fault.starts_ms + hour * 60 * MINUTE_MS for hour in range(1, 48)]
+        assert {adapter.measure(at_ms).export_w for at_ms in days} == {0.0}
+        assert len({adapter.measure(at_ms).export_wh for at_ms in days}) == 1
+        assert len({adapter.meter.measure(at_ms).export_wh for at_ms in days}) > 1
+
+
 def test_malformed_payloads_come_in_four_forms_between_good_ones(fleet: Fleet) -> None:
     reasons, good = set(), 0
     faulty = {fault.index for fault in of(fleet, FaultKind.MALFORMED)}

@@ -6,6 +6,7 @@ from strom.domain.alerts import (
     VoltageBounds,
     VoltageMean,
     counter_back,
+    jump,
     quiet_limit_ms,
     silence,
     voltage_alerts,
@@ -55,6 +56,13 @@ def test_a_counter_that_fell_says_by_how_much() -> None:
     alert = counter_back("m1", "import", NOON, 5_020_000, 10_000, ZONE)
     assert (alert.value, alert.threshold, alert.ended) == (5020, 10, NOON)
     assert "fell by 5.020 kWh" in alert.text
+
+
+def test_a_counter_that_jumped_says_what_is_possible() -> None:
+    alert = jump("m1", "export", NOON, 5_020_000, 725_500, ZONE)
+    assert (alert.value, alert.threshold, alert.started, alert.ended) == (5020, 725.5, NOON, NOON)
+    assert "export counter of m1 jumped by 5.020 kWh at 01.01. 12:00" in alert.text
+    assert "can carry 0.726 kWh" in alert.text
 
 
 def test_voltages_within_the_bounds_raise_nothing() -> None:

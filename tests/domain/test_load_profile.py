@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strom.domain.acceptance import Point, series, walk
 from strom.domain.chain import Chain
 from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
-from strom.domain.segments import Gap, Measure, Quality, Rules, Segment
+from strom.domain.segments import Fall, Gap, Jump, Measure, Quality, Rules, Segment
 from strom.domain.slots import SLOT_MS
 from tests.domain.rules_restated import restate
 
@@ -146,6 +146,20 @@ def test_a_direction_that_a_meter_does_not_have_is_left_out() -> None:
     ]
 
 
+def test_a_counter_that_grows_too_fast_is_a_jump_whatever_becomes_of_it() -> None:
+    faulty = evaluate(counters(*every_minute(0, 20), (21, 5_000), *every_minute(22, 40, start_wh=22)), RULES)
+    swapped = evaluate(counters(*every_minute(0, 20), *every_minute(21, 40, start_wh=5_000)), RULES)
+    for chain in (faulty, swapped):
+        assert [(jump.at, jump.mwh) for jump in chain.jumps] == [(21 * MINUTE, 4_980_000)]
+        assert chain.jumps[0].most_mwh == 43_470_000 // 60 + 1_000
+        assert chain.falls == []
+
+
+def test_readings_that_jump_one_after_the_other_are_one_event() -> None:
+    chain = evaluate(counters(*every_minute(0, 20), (21, 5_000), (22, 90_000), (23, 23), (24, 7_000)), RULES)
+    assert [jump.at for jump in chain.jumps] == [21 * MINUTE, 24 * MINUTE]
+
+
 STEPS_MS = st.sampled_from(
     [1, 1000, 5000, 59_999, 60_000, 60_001, 5 * MINUTE, SLOT_MS, HOUR, 2 * HOUR - 1, 2 * HOUR, 9 * HOUR]
 )
@@ -225,6 +239,8 @@ def test_walking_in_parts_from_what_was_settled_gives_the_same(
     pending: tuple[Point, ...] = ()
     rows: dict[int, object] = {}
     gaps: dict[int, Gap | None] = {}
+    falls: list[Fall] = []
+    jumps: list[Jump] = []
     edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
     for begin, end in itertools.pairwise(edges):
         walked = walk(carried, [*pending, *whole[begin:end]], measure, RULES)
@@ -233,12 +249,16 @@ def test_walking_in_parts_from_what_was_settled_gives_the_same(
             r.start: r for r in walked.chain.rows
         }
         gaps = {start: gap for start, gap in gaps.items() if start < since} | walked.chain.gaps
+        told = (carried.fall_t or carried.last_t, carried.jump_t or carried.last_t) if carried else (-1, -1)
+        falls = [fall for fall in falls if fall.at <= told[0]] + walked.chain.falls
+        jumps = [jump for jump in jumps if jump.at <= told[1]] + walked.chain.jumps
         stored |= {segment.slot: segment for segment in walked.settled}
         carried = walked.settled[-1] if walked.settled else None
         pending = walked.pending
     chain = walk(None, whole, measure, RULES).chain
     assert list(rows.values()) == chain.rows
     assert {s: g for s, g in gaps.items() if g} == {s: g for s, g in chain.gaps.items() if g}
+    assert (falls, jumps) == (chain.falls, chain.jumps)
 
 
 @given(points=histories(), late=histories())
@@ -251,8 +271,10 @@ def test_a_late_reading_changes_nothing_up_to_an_anchor_before_it(
     anchors = [s for s in before.settled if s.last_t < earliest and s.streak >= 2]
     if not anchors:
         return
-    anchor = replace(anchors[-1], trail=(), fall_t=None)
+    anchor = replace(anchors[-1], trail=(), fall_t=None, jump_t=None)
     again = walk(anchor, [p for p in everything if p[0] > anchor.last_t], Measure.COUNTER, RULES)
     whole = walk(None, everything, Measure.COUNTER, RULES)
     assert again.settled == tuple(s for s in whole.settled if s.slot >= anchor.slot)
     assert again.chain.rows == [row for row in whole.chain.rows if row.start >= anchor.slot]
+    assert again.chain.jumps == [jump for jump in whole.chain.jumps if jump.at > anchor.last_t]
+    assert again.chain.falls == [fall for fall in whole.chain.falls if fall.at > anchor.last_t]

@@ -14,7 +14,7 @@ from strom.devices.simulator import Fleet
 from strom.devices.simulator.timeline import Timeline
 from strom.domain.load_profile import Direction, Half, Row, Sample, evaluate, profile
 from strom.domain.reading import epoch_ms
-from strom.pipeline.store_job import rules_of
+from strom.pipeline.limits import rules_of
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.schema import connect

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from strom.domain.reading import NUMBER_FIELDS, plain_number, time_text
+from strom.domain.reading import CLOCK_WRONG, NUMBER_FIELDS, plain_number, time_text
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 START = 1_767_225_600_000  # 2026-01-01T00:00Z
@@ -36,6 +36,7 @@ class Sent:
     partition: int = 0
     topic: str = "sma-kafka"
     meter_number: str | None = None
+    flags: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -65,9 +66,10 @@ def _row(offset: int, sent: Sent) -> tuple[Any, ...]:
     value = {"v": 1, "meter": sent.meter, "at": time_text(sent.at), "received": time_text(sent.received)}
     shown = value | {name: plain_number(number) for name, number in numbers.items()}
     return (
-        sent.meter, moment(sent.at), moment(sent.received), "mqtt", "meter",
+        sent.meter, moment(sent.at), moment(sent.received), "mqtt",
+        "received" if CLOCK_WRONG in sent.flags else "meter",
         *(numbers.get(name) for name in NUMBER_FIELDS),
-        sent.meter_number, None, [], json.dumps(shown), sent.origin, sent.received, 0, offset, moment(sent.received),
+        sent.meter_number, None, list(sent.flags), json.dumps(shown), sent.origin, sent.received, 0, offset, moment(sent.received),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The benchmark's messages must be what adapters send, or its figures would be about something else."""
 
 import json
+from itertools import pairwise
 
 from pyspark.sql import SparkSession
 
@@ -31,7 +32,7 @@ def test_every_meter_sends_plain_readings_whose_counters_grow_normally(spark: Sp
             (index * INTERVAL_S * 1000, int(str(reading["import_wh"])) * 1000)
             for index, reading in enumerate(own)
         ]
-        assert all(is_normal(a, b, RULES) for a, b in zip(points, points[1:], strict=False))
+        assert all(is_normal(a, b, RULES) for a, b in pairwise(points))
 
 
 def test_only_the_active_meters_send(spark: SparkSession) -> None:

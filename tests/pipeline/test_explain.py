@@ -4,12 +4,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from strom.pipeline.explain import step_of, steps
-from strom.pipeline.store_job import rules_of
-from strom.settings import RuleSettings
+from strom.pipeline.limits import Limits
+from strom.settings import Settings
 
 
 def test_every_step_stays_in_native_code(spark: SparkSession) -> None:
-    found = {step.name: step.leaves_native for step in steps(spark, rules_of(RuleSettings()))}
+    found = {step.name: step.leaves_native for step in steps(spark, Limits(Settings()))}
     assert list(found) == ["normalise", "read", "marks", "archive", "profile, latest, watch"]
     assert set(map(tuple, found.values())) == {()}
 

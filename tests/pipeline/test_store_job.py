@@ -10,24 +10,26 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from strom.domain.alerts import Alert, VoltageBounds, VoltageMean, counter_back, voltage_alerts, window_of
+from strom.domain.alerts import KINDS, SILENT
 from strom.domain.chain import Chain
 from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
+from strom.domain.reading import CLOCK_WRONG
 from strom.domain.slots import slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.errors import StromError
-from strom.pipeline.store_job import StoreJob, rules_of
-from strom.settings import PipelineSettings, PostgresSettings, Settings
+from strom.pipeline.limits import Limits
+from strom.pipeline.store_job import StoreJob
+from strom.settings import GroupSettings, PipelineSettings, PostgresSettings, RuleSettings, Settings
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
 from strom.store.schema import ensure_schema
 from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Writer
 from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
+from tests.pipeline.expected_alerts import expected_alerts, milli
 
 pytestmark = pytest.mark.stack
 Rows = list[tuple[Any, ...]]
-ZONE = "Europe/Vienna"
 HOUR = 3_600_000
 
 
@@ -61,12 +63,15 @@ def fetch(settings: Settings, query: str) -> Rows:
 
 
 def history(chance: random.Random, meter: str) -> list[Sent]:
-    """A meter with everything that can go wrong: outages, noise, jumps, resets, bad voltage, no counters."""
+    """A meter with everything that can go wrong: outages, jumps, resets, bad voltage, overload, a wrong clock …"""
     at = START + chance.randrange(20 * 60_000)
     counters = {"import_wh": chance.uniform(0, 5000), "export_wh": chance.uniform(0, 50)}
     powered = chance.random() < 0.3
+    watts, lost = 0.0, False
+    # From one reading to another the clock is behind, or tells an impossible time.
+    behind, impossible = (range(first := chance.randrange(60), first + 12) for _ in range(2))
     found = []
-    for _ in range(70):
+    for index in range(70):
         at += chance.choice(
             [5_000, 60_000, 61_000, 300_000, 900_000 - at % 900_000, chance.choice([HOUR, 3 * HOUR])]
         )
@@ -74,9 +79,16 @@ def history(chance: random.Random, meter: str) -> list[Sent]:
             growth = chance.choice([0, 0.7, 3.1, 20, -4, -9.9] + [-3000, 9000] * (chance.random() < 0.3))
             counters[name] = round(max(0, counters[name] + growth), 3)
         shown: dict[str, float] = {} if powered else dict(counters)
-        shown["import_w"] = round(chance.uniform(0, 9000), 3)
-        shown["voltage_l1_v"] = round(chance.choice([230, 230, 259, 190]) + chance.random(), 1)
-        found.append(reading(meter, at, **shown))
+        watts = chance.choice([watts, watts, round(chance.uniform(0, 9000), 3)])
+        lost = lost if chance.random() < 0.7 else not lost
+        shown["import_w"] = watts
+        shown["voltage_l1_v"] = round(chance.choice([230, 230, 230, 230, 259, 190]) + chance.random(), 1)
+        if chance.random() < 0.8:
+            shown["voltage_l2_v"] = 11.5 if lost else 231.5
+        arrived = at + 200 + (20 * 60_000 if index in behind else 0)
+        wrong = index in impossible and index not in behind
+        flags, received = ((CLOCK_WRONG,), at) if wrong else ((), arrived)
+        found.append(replace(reading(meter, at, **shown), received=received, flags=flags))
     return found
 
 
@@ -88,13 +100,10 @@ def disturbed(chance: random.Random, readings: list[Sent]) -> list[Sent]:
 
 
 def chain_of(settings: Settings, readings: list[Sent], direction: Direction) -> Chain:
-    def milli(each: Sent, field: str) -> int | None:
-        return round(each.numbers[field] * 1000) if field in each.numbers else None
-
     samples = [
         Sample(each.at, milli(each, f"{direction}_wh"), milli(each, f"{direction}_w")) for each in readings
     ]
-    return evaluate(samples, rules_of(settings.rules))
+    return evaluate(samples, Limits(settings).energy(readings[0].meter))
 
 
 def expected_rows(settings: Settings, readings: list[Sent]) -> dict[tuple[str, int], Row]:
@@ -119,25 +128,6 @@ def expected_gaps(
     return found
 
 
-def expected_alerts(settings: Settings, readings: list[Sent]) -> dict[str, Alert]:
-    found: list[Alert] = []
-    noise = rules_of(settings.rules).noise_mwh
-    for meter in {each.meter for each in readings}:
-        own = [each for each in readings if each.meter == meter]
-        for direction in Direction:
-            falls = chain_of(settings, own, direction).falls
-            found += [counter_back(meter, direction.value, fall.at, fall.mwh, noise, ZONE) for fall in falls]
-        moments = {each.at: round(each.numbers["voltage_l1_v"] * 1000) for each in own}
-        windows = {window_of(at) for at in moments}
-        sums = [[mv for at, mv in moments.items() if window_of(at) == start] for start in sorted(windows)]
-        means = [
-            VoltageMean(start, sum(mvs), len(mvs)) for start, mvs in zip(sorted(windows), sums, strict=True)
-        ]
-        bounds = VoltageBounds(207_000, 253_000, 195_500)
-        found += voltage_alerts(meter, "l1", means, window_of(max(moments)), bounds, ZONE)
-    return {alert.id: alert for alert in found}
-
-
 def expected_statistics(readings: list[Sent]) -> dict[tuple[str, int], Statistics]:
     largest: dict[tuple[str, int, str], int] = {}
     for each in readings:
@@ -158,13 +148,14 @@ def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, r
         rows = {key: stored.row for key, stored in load_rows(work, [(meter, 0) for meter in meters]).items()}
         gaps = load_gaps(work, [(meter, 0) for meter in meters])
         statistics = load_statistics(work, expected_statistics(readings))
-        kinds = [("voltage", "l1"), ("counter-back", "import"), ("counter-back", "export")]
+        parts = ("", "import", "export", "l1", "l2", "l3")
+        kinds = [(kind, part) for kind in KINDS if kind != SILENT for part in parts]
         alerts = load_alerts(work, [Scope(meter, kind, part, 0) for meter in meters for kind, part in kinds])
     assert rows == expected_rows(settings, readings)
     assert gaps == expected_gaps(settings, readings)
     assert statistics == expected_statistics(readings)
     assert fetch(settings, "SELECT count(*) FROM slot_statistics") == [(len(statistics),)]
-    assert {alert.id: alert for alert in alerts} == expected_alerts(settings, readings)
+    assert {alert.id: alert for alert in alerts} == expected_alerts(Limits(settings), readings)
     newest = {meter: max(each.at for each in readings if each.meter == meter) for meter in meters}
     latest = fetch(settings, "SELECT meter, at FROM readings_latest ORDER BY meter")
     assert latest == [(meter, moment(at)) for meter, at in sorted(newest.items())]
@@ -176,10 +167,21 @@ class CrashError(Exception):
     """Stands for a kill at this moment: nothing after it happens."""
 
 
+def with_groups(settings: Settings) -> Settings:
+    """All alerts are within reach of the histories, and two meters have rules of their own."""
+    rules = RuleSettings(agreed_w=4_000)
+    groups = {
+        "patient": GroupSettings(meters=["m2", "x*"], agreed_w=6_000, noise_wh=2, phase_loss_seconds=90),
+        "small": GroupSettings(meters=["m[2-9]", "?3"], limit_w=900, clock_seconds=1500),
+    }
+    return settings.model_copy(update={"rules": rules, "groups": groups})
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
     own: Settings, spark: SparkSession, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    own = with_groups(own)
     chance = random.Random(seed)
     merged = [
         each for meter in ("m1", "m2", "m3", "m4") for each in disturbed(chance, history(chance, meter))

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from strom.cli.options import HomeOption, PostgresOption, settings_from
+from strom.domain.alerts import KINDS
+from strom.errors import StromError
 
 
 def register(app: typer.Typer) -> None:
@@ -19,9 +21,7 @@ def list_alerts(
         bool, typer.Option("--all", help="Also those that have ended; only open ones without.")
     ] = False,
     meter: Annotated[str | None, typer.Option(help="Of this meter only.")] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="Of this kind only: silent, voltage, counter-back.")
-    ] = None,
+    kind: Annotated[str | None, typer.Option(help=f"Of this kind only: {', '.join(KINDS)}.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="The newest this many.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     postgres: PostgresOption = None,
@@ -33,6 +33,8 @@ def list_alerts(
     """
     from strom.store.reads import AlertFilter, Reads
 
+    if kind is not None and kind not in KINDS:
+        raise StromError(f"{kind!r} is no kind of alert; choose from {', '.join(KINDS)}.")
     settings = settings_from(postgres=postgres, home=home)
     reads = Reads(settings.postgres_url)
     try:
@@ -61,4 +63,4 @@ def _line(row: dict[str, Any], zone: str) -> str:
     started = f"{row['started'].astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M}"
     ended = f"{row['ended'].astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M}" if row["ended"] else "open"
     severe = " !" if row["severe"] else ""
-    return f"{started}  {ended:<16}  {row['kind'] + severe:<14}  {safe(row['text'])}"
+    return f"{started}  {ended:<16}  {row['kind'] + severe:<16}  {safe(row['text'])}"

@@ -58,13 +58,13 @@ def explain(
     Example: strom pipeline explain --plans
     """
     from strom.pipeline.explain import steps
+    from strom.pipeline.limits import Limits
     from strom.pipeline.session import build_session
-    from strom.pipeline.store_job import rules_of
 
     settings = settings_from(spark_master=spark_master, home=home)
     spark = build_session(settings, "strom-explain")
     try:
-        for step in steps(spark, rules_of(settings.rules)):
+        for step in steps(spark, Limits(settings)):
             left = step.leaves_native
             print(f"{step.name}: {step.does}")
             print(

@@ -27,9 +27,11 @@ def settings(
         print(json.dumps({each.name: each.value for each in found}))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("setting", "value", "meaning", box=None, padding=(0, 2, 0, 0))
     for each in found:
-        table.add_row(each.name, "" if each.value is None else str(each.value), each.meaning)
+        shown = "" if each.value is None else str(each.value)
+        table.add_row(each.name, escape(shown), escape(each.meaning))
     Console().print(table)

@@ -42,6 +42,11 @@ def is_normal(before: Point, after: Point, rules: Rules) -> bool:
     return grown >= 0 and (grown - ONE_WH) * MS_PER_HOUR_OVER_1000 <= rules.limit_w * (after[0] - before[0])
 
 
+def most_mwh(before: Point, after: Point, rules: Rules) -> int:
+    """The most that a counter may grow from one reading to the other."""
+    return rules.limit_w * (after[0] - before[0]) // MS_PER_HOUR_OVER_1000 + ONE_WH
+
+
 def walk(carried: Segment | None, points: Sequence[Point], measure: Measure, rules: Rules) -> Walked:
     """Go on from a settled segment over the readings after it, which are in order and one per moment."""
     chain = Chain.after(carried, measure, rules)
@@ -79,8 +84,10 @@ def _verdict(before: Point, point: Point, rules: Rules) -> Verdict:
 def _take_suspect(chain: Chain, before: Point, ahead: Sequence[Point]) -> None:
     """A level that the next two readings confirm is a reset or a meter swap, any other a faulty reading."""
     t, value = ahead[0]
-    if before[1] - value > chain.rules.noise_mwh:
+    if value < before[1]:
         chain.fall(t, before[1] - value)
+    else:
+        chain.leap(t, value - before[1], most_mwh(before, ahead[0], chain.rules))
     confirmed = len(ahead) == 3 and all(is_normal(ahead[i], ahead[i + 1], chain.rules) for i in (0, 1))
     if confirmed:
         chain.accept(Stretch.single(t, value), reset=True)

@@ -11,7 +11,17 @@ from zoneinfo import ZoneInfo
 
 SILENT = "silent"
 VOLTAGE = "voltage"
+PHASE_LOSS = "phase-loss"
 COUNTER_BACK = "counter-back"
+JUMP = "jump"
+SPIKE = "spike"
+OVERLOAD = "overload"
+CLOCK = "clock"
+NIGHT_LOAD = "night-load"
+NO_EXPORT = "no-export-by-day"
+KINDS = (
+    SILENT, VOLTAGE, PHASE_LOSS, COUNTER_BACK, JUMP, SPIKE, OVERLOAD, CLOCK, NIGHT_LOAD, NO_EXPORT,
+)  # fmt: skip
 
 WINDOW_MS = 600_000  # voltage is judged by means over ten minutes
 
@@ -93,6 +103,15 @@ def counter_back(
     return Alert(meter, COUNTER_BACK, direction, at, at, wh, noise_mwh / 1000, False, text)
 
 
+def jump(meter: str, direction: str, at: int, grown_mwh: int, most_mwh: int, timezone: str) -> Alert:
+    text = (
+        f"The {direction} counter of {meter} jumped by {grown_mwh / 1_000_000:.3f} kWh at "
+        f"{clock_text(at, timezone)}, where its connection can carry {most_mwh / 1_000_000:.3f} kWh: "
+        "a faulty reading, or was the meter changed?"
+    )
+    return Alert(meter, JUMP, direction, at, at, grown_mwh / 1000, most_mwh / 1000, False, text)
+
+
 def voltage_alerts(
     meter: str, phase: str, means: Iterable[VoltageMean], current: int, bounds: VoltageBounds, timezone: str
 ) -> list[Alert]:
@@ -122,13 +141,18 @@ def _voltage_alert(
     end = run[-1].start + WINDOW_MS
     ended = None if end == current else end
     limit = (bounds.low_mv if low else bounds.high_mv) / 1000
-    since = clock_text(run[0].start, timezone)
-    when = f"since {since}" if ended is None else f"from {since} to {clock_text(ended, timezone)}"
+    when = span_text(run[0].start, ended, timezone)
     text = (
         f"The voltage on {phase.upper()} of {meter} is too {'low' if low else 'high'} {when}: "
         f"{worst.volts:g} V in the mean of ten minutes, {'at least' if low else 'at most'} {limit:g} V is right."
     )
     return Alert(meter, VOLTAGE, phase, run[0].start, ended, worst.volts, limit, severe, text)
+
+
+def span_text(started: int, ended: int | None, timezone: str) -> str:
+    """`since …` or `from … to …`."""
+    since = clock_text(started, timezone)
+    return f"since {since}" if ended is None else f"from {since} to {clock_text(ended, timezone)}"
 
 
 def clock_text(at_ms: int, timezone: str) -> str:

@@ -6,7 +6,18 @@ It grows at its end only and knows no file, no table and no clock; which reading
 
 from dataclasses import dataclass, field, replace
 
-from strom.domain.segments import Border, Fall, Gap, Measure, Quality, Rules, Segment, SlotEnergy, Stretch
+from strom.domain.segments import (
+    Border,
+    Fall,
+    Gap,
+    Jump,
+    Measure,
+    Quality,
+    Rules,
+    Segment,
+    SlotEnergy,
+    Stretch,
+)
 from strom.domain.slots import SLOT_MS, slot_of, slots_from
 
 
@@ -20,6 +31,7 @@ class Chain:
     rows: list[SlotEnergy] = field(default_factory=list)
     gaps: dict[int, Gap | None] = field(default_factory=dict)  # by start; None: there is none (any more)
     falls: list[Fall] = field(default_factory=list)
+    jumps: list[Jump] = field(default_factory=list)
 
     @classmethod
     def after(cls, carried: Segment | None, measure: Measure, rules: Rules) -> "Chain":
@@ -60,6 +72,13 @@ class Chain:
         if last.fall_t is None:
             self.falls.append(Fall(t, mwh))
             self.segments[-1] = replace(last, fall_t=t)
+
+    def leap(self, t: int, mwh: int, most_mwh: int) -> None:
+        """The twin of a fall."""
+        last = self.segments[-1]
+        if last.jump_t is None:
+            self.jumps.append(Jump(t, mwh, most_mwh))
+            self.segments[-1] = replace(last, jump_t=t)
 
     def _step(self, last: Segment, stretch: Stretch) -> int:
         if self.measure is Measure.COUNTER:
@@ -144,6 +163,7 @@ def _extended(last: Segment, stretch: Stretch, total: int, reset: bool, streak: 
         trail=(),
         streak=streak,
         fall_t=None,
+        jump_t=None,
     )
 
 

@@ -64,6 +64,7 @@ class Segment:
     trail: tuple[int, ...] = ()  # slots of the readings dropped after the last accepted one
     streak: int = 2  # readings in a row up to the last that were not suspect, counted up to 2
     fall_t: int | None = None  # when a counter first fell after the last accepted reading
+    jump_t: int | None = None  # when it first grew too much after that
 
     @property
     def end_total(self) -> int:
@@ -113,3 +114,12 @@ class Fall:
 
     at: int
     mwh: int
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A counter grew by `mwh` where its connection can carry `most_mwh` since the last accepted reading."""
+
+    at: int
+    mwh: int
+    most_mwh: int

@@ -9,7 +9,9 @@ from pyspark.sql import functions as F
 
 from strom.domain.acceptance import MS_PER_HOUR_OVER_1000, ONE_WH
 from strom.domain.load_profile import Direction
-from strom.domain.segments import Rules
+from strom.domain.reading import CLOCK_WRONG
+from strom.pipeline.limits import Limits
+from strom.pipeline.oddities import odd_columns
 
 CELL_MS = 300_000
 PHASES = ("l1", "l2", "l3")
@@ -28,6 +30,7 @@ def moments(readings: DataFrame) -> DataFrame:
         *(_voltage(f"voltage_{phase}_v", phase) for phase in PHASES),
         F.unix_millis(F.max("received")).alias("received"),
         F.unix_millis(F.min("received")).alias("received_first"),
+        F.max(F.array_contains("flags", CLOCK_WRONG)).alias("impossible_time"),
         F.max_by("value", later).alias("value"),
         F.max_by("meter_number", F.when(F.col("meter_number").isNotNull(), later)).alias("meter_number"),
     )
@@ -44,12 +47,13 @@ def series(moments: DataFrame, direction: Direction) -> DataFrame:
     )
 
 
-def cells(moments: DataFrame, rules: Rules) -> DataFrame:
+def cells(moments: DataFrame, limits: Limits) -> DataFrame:
     """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
     return (
-        moments.transform(_valued)
+        moments.transform(limits.beside)
+        .transform(_valued)
         .transform(_beside_the_last)
-        .transform(lambda frame: _stepped(frame, rules))
+        .transform(lambda frame: _stepped(frame, limits.limit_sql))
         .groupBy("meter", (F.col("t") - F.col("t") % CELL_MS).alias("cell"))
         .agg(
             F.min("t").alias("first_t"),
@@ -66,6 +70,7 @@ def cells(moments: DataFrame, rules: Rules) -> DataFrame:
             F.max(F.when(F.col("meter_number").isNotNull(), F.col("t"))).alias("number_t"),
             *(column for direction in Direction for column in _stretch(direction)),
             *band_columns(),
+            *odd_columns(limits),
         )
     )
 
@@ -123,7 +128,7 @@ def _beside_the_last(frame: DataFrame) -> DataFrame:
     return frame.withColumns(columns)
 
 
-def _stepped(frame: DataFrame, rules: Rules) -> DataFrame:
+def _stepped(frame: DataFrame, limit: str) -> DataFrame:
     """Is the step to each value normal, and how much held power lies before it in its cell?"""
     columns: dict[str, Column] = {}
     for direction in Direction:
@@ -131,7 +136,7 @@ def _stepped(frame: DataFrame, rules: Rules) -> DataFrame:
         before_v, before_t = F.col(f"{direction}_v0"), F.col(f"{direction}_t0")
         grown = value - before_v
         # Both sides are whole numbers: at most the limit means at most its whole part.
-        most = F.expr(f"(t - {direction}_t0) * {rules.limit_w} div {MS_PER_HOUR_OVER_1000} + {ONE_WH}")
+        most = F.expr(f"(t - {direction}_t0) * {limit} div {MS_PER_HOUR_OVER_1000} + {ONE_WH}")
         columns[f"{direction}_normal"] = (
             ~counter | before_v.isNull() | value.isNull() | ((grown >= 0) & (grown <= most))
         )

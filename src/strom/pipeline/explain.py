@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from strom.domain.segments import Rules
 from strom.pipeline import cells as native
 from strom.pipeline.archive import lake_rows
 from strom.pipeline.fresh import fresh_readings, reached_rows
+from strom.pipeline.limits import Limits
 from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.normalise import normalise
 from strom.pipeline.readings import typed_readings
@@ -30,7 +30,7 @@ class Step:
         return sorted(set(_PYTHON.findall(self.plan)))
 
 
-def steps(spark: SparkSession, rules: Rules) -> Iterator[Step]:
+def steps(spark: SparkSession, limits: Limits) -> Iterator[Step]:
     """Every step that sees single messages or readings, in their order, planned over empty sources."""
     raw = spark.createDataFrame([], KAFKA_SOURCE)
     yield step_of("normalise", "sma-kafka to readings and dead letter, in real-time mode", normalise(raw))
@@ -38,7 +38,7 @@ def steps(spark: SparkSession, rules: Rules) -> Iterator[Step]:
     yield step_of("read", "a micro-batch of readings, each origin once", fresh)
     yield step_of("marks", "how far the raw partitions have been taken in", reached_rows(fresh))
     yield step_of("archive", "rows of the lake", lake_rows(fresh))
-    summed = native.cells(native.moments(fresh), rules)
+    summed = native.cells(native.moments(fresh), limits)
     yield step_of(
         "profile, latest, watch", "a row per meter and five minutes, which the driver takes on", summed
     )

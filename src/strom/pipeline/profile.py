@@ -8,9 +8,10 @@ from pyspark.sql import functions as F
 
 from strom.domain.acceptance import Point
 from strom.domain.load_profile import Direction
-from strom.domain.segments import Rules, Segment
+from strom.domain.segments import Segment
 from strom.pipeline import cells as native
 from strom.pipeline.archive import Archive
+from strom.pipeline.limits import Limits
 from strom.pipeline.series import BEFORE_ALL, Cell, Update, bring_forward
 from strom.store.segment_tables import Key, Tail, load_anchors, load_tails, save_series
 from strom.store.writes import Work
@@ -19,14 +20,14 @@ _NEVER = 2**62
 
 
 def update_series(
-    work: Work, moments: DataFrame, cells: Sequence[Cell], archive: Archive, rules: Rules
+    work: Work, moments: DataFrame, cells: Sequence[Cell], archive: Archive, limits: Limits
 ) -> list[Update]:
     """Bring every touched series forward and store where it stands."""
     tails = load_tails(work, {cell["meter"] for cell in cells})
-    outcome = bring_forward(cells, tails, lambda *which: _points(moments, *which), rules)
+    outcome = bring_forward(cells, tails, lambda *which: _points(moments, *which), limits.energy)
     updates = outcome.updates
     if outcome.late:
-        updates = updates + _again_from_anchors(work, archive, outcome.late, tails, rules)
+        updates = updates + _again_from_anchors(work, archive, outcome.late, tails, limits)
     if updates:
         save_series(work, [update.change for update in updates])
     return updates
@@ -37,18 +38,18 @@ def _again_from_anchors(
     archive: Archive,
     late: Mapping[Key, int],
     tails: Mapping[Key, Tail],
-    rules: Rules,
+    limits: Limits,
 ) -> list[Update]:
     """Late series are read again from the lake, from before the late reading to their end: the same code as live."""
     anchors = load_anchors(work, late.items())
     since = {key: anchors[key].last_t if key in anchors else None for key in late}
     moments = _lake_moments(archive, since).persist()
     try:
-        cells = native.cells(moments, rules).collect()
+        cells = native.cells(moments, limits).collect()
         restarted = {key: _tail_at(anchor, tails[key]) for key, anchor in anchors.items()}
         replaced = {key: anchors[key].slot if key in anchors else BEFORE_ALL for key in late}
         return bring_forward(
-            cells, restarted, lambda *which: _points(moments, *which), rules, replaced
+            cells, restarted, lambda *which: _points(moments, *which), limits.energy, replaced
         ).updates
     finally:
         moments.unpersist()
@@ -56,7 +57,7 @@ def _again_from_anchors(
 
 def _tail_at(anchor: Segment, tail: Tail) -> Tail:
     """The series as it stood at the anchor's last reading; what was dropped after it is judged anew."""
-    return Tail(tail.measure, anchor.last_t, (), replace(anchor, trail=(), fall_t=None))
+    return Tail(tail.measure, anchor.last_t, (), replace(anchor, trail=(), fall_t=None, jump_t=None))
 
 
 def _lake_moments(archive: Archive, since: Mapping[Key, int | None]) -> DataFrame:

@@ -16,11 +16,13 @@ from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Work
 from strom.streams.topics import LOAD_PROFILE
 
+Changed = Mapping[tuple[str, int], int | None]  # meter and slot: its import in mWh, None where there is none
+
 
 def write_rows(
     work: Work, outbox: Outbox, updates: Sequence[Update], intervals: Mapping[str, int | None]
-) -> None:
-    """Merge the directions' slots into `load_profile` and tell the topic what changed."""
+) -> Changed:
+    """Merge the directions' slots into `load_profile` and tell the topic what changed; returns that."""
     telling = [update for update in updates if update.revised or update.chain.rows]
     stored = tables.load_rows(work, _spans((update.key[0], update.since) for update in telling).items())
     wanted = _wanted(telling, stored)
@@ -40,6 +42,8 @@ def write_rows(
         outbox.put(LOAD_PROFILE, topic_key(*key), as_json(each, statistics.get(key, {})))
     for meter, start in void:
         outbox.put(LOAD_PROFILE, topic_key(meter, start), None)
+    rows = {(each.meter, each.row.start): each.row.imported for each in changed}
+    return {key: half.mwh if half else None for key, half in rows.items()} | dict.fromkeys(void)
 
 
 def write_gaps(work: Work, updates: Sequence[Update]) -> None:

@@ -16,18 +16,23 @@ from strom.store.segment_tables import Key, SeriesChange, Tail
 
 Cell = Any  # a collected row of `cells`
 PointsOf = Callable[[Direction, Sequence[str]], Mapping[str, Sequence[Point]]]
+RulesOf = Callable[[str], Rules]  # those of a meter
 
 BEFORE_ALL = -1  # a slot before every slot
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a series' rows are from `since` on and its falls after `since_t`; `revised`: what else is stored is void."""
+    """What a series' rows are from `since` on; `revised`: what else is stored is void.
+
+    Its falls and jumps are those after `falls_after` and `jumps_after`.
+    """
 
     change: SeriesChange
     chain: Chain
     since: int
-    since_t: int
+    falls_after: int
+    jumps_after: int
     revised: bool
 
     @property
@@ -74,7 +79,7 @@ def bring_forward(
     cells: Sequence[Cell],
     tails: Mapping[Key, Tail],
     points_of: PointsOf,
-    rules: Rules,
+    rules_of: RulesOf,
     replaced_after: Mapping[Key, int] | None = None,
 ) -> Forward:
     """`replaced_after` names the series that begin at an anchor, by its slot: what was stored later is void."""
@@ -83,11 +88,11 @@ def bring_forward(
     for task in _tasks(cells, tails, replaced_after or {}):
         if task.late:
             outcome.late[task.key] = task.stretches[0].first_t
-        elif task.one_step(rules):
+        elif task.one_step(rules := rules_of(task.key[0])):
             outcome.updates.append(_merged(task, rules))
         else:
             to_walk.append(task)
-    outcome.updates += _walked(to_walk, points_of, rules)
+    outcome.updates += _walked(to_walk, points_of, rules_of)
     return outcome
 
 
@@ -136,13 +141,15 @@ def _merged(task: _Task, rules: Rules) -> Update:
     return _update(task, Walked(chain, tuple(chain.segments), ()))
 
 
-def _walked(tasks: Sequence[_Task], points_of: PointsOf, rules: Rules) -> Iterator[Update]:
+def _walked(tasks: Sequence[_Task], points_of: PointsOf, rules_of: RulesOf) -> Iterator[Update]:
     for direction in Direction:
         own = [task for task in tasks if task.key[1] is direction]
         points = points_of(direction, [task.key[0] for task in own]) if own else {}
         for task in own:
             pending = task.tail.pending if task.tail else ()
-            yield _update(task, walk(task.carried, [*pending, *points[task.key[0]]], task.measure, rules))
+            meter = task.key[0]
+            found = walk(task.carried, [*pending, *points[meter]], task.measure, rules_of(meter))
+            yield _update(task, found)
 
 
 def _update(task: _Task, walked: Walked) -> Update:
@@ -153,5 +160,6 @@ def _update(task: _Task, walked: Walked) -> Update:
     )  # fmt: skip
     revised = task.replaced_after is not None or bool(task.tail and task.tail.pending)
     if carried is None:
-        return Update(change, walked.chain, 0, BEFORE_ALL, revised)
-    return Update(change, walked.chain, carried.slot, carried.fall_t or carried.last_t, revised)
+        return Update(change, walked.chain, 0, BEFORE_ALL, BEFORE_ALL, revised)
+    falls_after, jumps_after = carried.fall_t or carried.last_t, carried.jump_t or carried.last_t
+    return Update(change, walked.chain, carried.slot, falls_after, jumps_after, revised)

@@ -4,20 +4,35 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from strom.domain.alerts import SILENT, Alert, quiet_limit_ms, silence
+from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
-from strom.settings import Settings
 from strom.store.alert_tables import Scope
-from strom.store.meter_tables import MeterState
+from strom.store.meter_tables import MeterState, silent_meters
+from strom.store.writes import Work
 
 ArrivalsOf = Callable[[Sequence[str]], Mapping[str, Sequence[int]]]
+
+
+def lasting(work: Work, now_ms: int, limits: Limits) -> list[Alert]:
+    """The meters that are silent now and were not told of before; a group may be patient where others are not."""
+    variants = limits.of_meter.variants
+    pushes = min(rules.silent_pushes for rules in variants)
+    seconds = min(rules.silent_seconds for rules in variants)
+    found = []
+    for meter, last, interval in silent_meters(work, now_ms, pushes, seconds * 1000):
+        rules = limits.settings(meter)
+        limit = quiet_limit_ms(interval, rules.silent_pushes, rules.silent_seconds)
+        if last + limit < now_ms:
+            found.append(silence(meter, last, limit, None, limits.timezone))
+    return found
 
 
 class Silences:
     """The silences that end within a batch; those that still last are the timer's to find."""
 
-    def __init__(self, settings: Settings, open_alerts: Iterable[Alert]) -> None:
-        self._rules = settings.rules
-        self._timezone = settings.page.timezone
+    def __init__(self, limits: Limits, open_alerts: Iterable[Alert]) -> None:
+        self._limits = limits
+        self._timezone = limits.timezone
         self._open = {alert.meter: alert for alert in open_alerts}
 
     def ended(
@@ -50,7 +65,8 @@ class Silences:
         if meter in self._open:
             return round(self._open[meter].threshold * 1000)
         interval = (old.interval_s if old else None) or new.interval_s or 0
-        return quiet_limit_ms(interval, self._rules.silent_pushes, self._rules.silent_seconds)
+        rules = self._limits.settings(meter)
+        return quiet_limit_ms(interval, rules.silent_pushes, rules.silent_seconds)
 
     def _gaps(self, meter: str, arrived: Sequence[int], limit: int) -> list[Alert]:
         return [

@@ -10,40 +10,36 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from strom.domain.alerts import SILENT, Alert, silence
-from strom.domain.segments import Rules
+from strom.domain.alerts import SILENT, Alert
+from strom.domain.day_habits import EXPORT, NIGHT
 from strom.errors import StromError
 from strom.pipeline import cells as native
 from strom.pipeline import latest, profile_rows, watch
 from strom.pipeline.archive import Archive
+from strom.pipeline.clocks import Clocks
+from strom.pipeline.day_habits import DayHabits
 from strom.pipeline.fresh import Reached, fresh_readings, reached_marks, unmarked
+from strom.pipeline.habits import Spikes
 from strom.pipeline.late import count_late, set_aside, too_late
+from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
 from strom.pipeline.profile import update_series
+from strom.pipeline.profile_rows import Changed
+from strom.pipeline.runs import Runs
 from strom.pipeline.series import Update
-from strom.pipeline.silence import Silences
+from strom.pipeline.silence import Silences, lasting
 from strom.pipeline.statistics import update_statistics
 from strom.pipeline.voltage import Voltages
-from strom.settings import RuleSettings, Settings
+from strom.settings import Settings
 from strom.store.alert_tables import load_open
 from strom.store.mark_tables import LAKE, Mark, load_marks, save_marks
-from strom.store.meter_tables import load_states, silent_meters
+from strom.store.meter_tables import load_states
 from strom.store.schema import ensure_schema
 from strom.store.writes import PIPELINE, Work, Writer
 
 STAGES = ("archive", "profile", "latest", "watch")
 # Late readings are looked up in the lake; alerts need the series and the intervals.
 _NEEDS = {"profile": ("archive", "latest"), "watch": ("archive", "latest", "profile")}
-
-
-def rules_of(settings: RuleSettings) -> Rules:
-    """The limits in the units of the rules."""
-    return Rules(
-        limit_w=settings.limit_w,
-        noise_mwh=round(settings.noise_wh * 1000),
-        exact_ms=settings.exact_seconds * 1000,
-        linear_ms=settings.linear_seconds * 1000,
-    )
 
 
 class StoreJob:
@@ -65,14 +61,18 @@ class StoreJob:
         alone: bool = False,
     ) -> None:
         self.stages = tuple(stages) if alone else _with_needed(stages)
-        self._settings = settings
         self._spark = spark
-        self._rules = rules_of(settings.rules)
+        self._limits = Limits(settings)
         self._job = "+".join(self.stages)
         self._late_ms = settings.late_ms
         self._by_arrival = by_arrival
         self._archive = Archive(spark, settings.lake_root, self._late_ms)
-        self._voltages = Voltages(settings, self._archive)
+        self._voltages = Voltages(self._limits, self._archive)
+        self._runs = Runs(self._limits, self._archive)
+        self._clocks = Clocks(self._limits, self._archive)
+        self._habits = (
+            Spikes(self._limits), DayHabits(NIGHT, self._limits), DayHabits(EXPORT, self._limits),
+        )  # fmt: skip
         self._outbox, self._timer_outbox = (Outbox(settings) if tells else SilentOutbox() for _ in range(2))
         self._writer = Writer(settings.postgres_url, PIPELINE)
         self._timer_writer = Writer(settings.postgres_url, PIPELINE)
@@ -137,11 +137,8 @@ class StoreJob:
         """Find what time alone tells. With a backlog nothing can be said: the messages may just not be read yet."""
         if "watch" not in self.stages or not caught_up:
             return
-        rules, zone = self._settings.rules, self._settings.page.timezone
         with self._timer_writer.work() as work:
-            found = silent_meters(work, now_ms, rules.silent_pushes, rules.silent_seconds * 1000)
-            alerts = [silence(meter, last, limit, None, zone) for meter, last, limit in found]
-            watch.write_alerts(work, self._timer_outbox, [((), alerts)])
+            watch.write_alerts(work, self._timer_outbox, [((), lasting(work, now_ms, self._limits))])
             self._timer_outbox.confirm()
 
     def write_alerts(self, find: Callable[[Work], Sequence[Alert]]) -> None:
@@ -160,7 +157,7 @@ class StoreJob:
 
     def _tables(self, work: Work, fresh: DataFrame) -> None:
         moments = native.moments(fresh)
-        rows = native.cells(moments, self._rules).collect()
+        rows = native.cells(moments, self._limits).collect()
         own = latest.by_meter(rows)
         old = load_states(work, own)
         new = {meter: latest.next_state(old.get(meter), cells) for meter, cells in own.items()}
@@ -168,26 +165,36 @@ class StoreJob:
             latest.write_latest(work, self._outbox, own, new)
         if "profile" in self.stages:
             update_statistics(work, own, old, self._archive)
-            updates = update_series(work, moments, rows, self._archive, self._rules)
-            profile_rows.write_rows(
+            updates = update_series(work, moments, rows, self._archive, self._limits)
+            changed = profile_rows.write_rows(
                 work, self._outbox, updates, {meter: new[meter].interval_s for meter in new}
             )
             profile_rows.write_gaps(work, updates)
             if "watch" in self.stages:
-                self._watch(work, fresh, own, (old, new), updates)
+                self._watch(work, (fresh, moments), own, (old, new), (updates, changed))
 
     def _watch(
-        self, work: Work, fresh: DataFrame, own: Mapping[str, Any], states: Any, updates: Sequence[Update]
+        self,
+        work: Work,
+        frames: tuple[DataFrame, DataFrame],
+        own: Mapping[str, Any],
+        states: Any,
+        profile: tuple[Sequence[Update], Changed],
     ) -> None:
+        fresh, moments = frames
+        old, new = states
+        updates, changed = profile
         found = [
-            self._voltages.judged(work, own, *states),
-            watch.counter_falls(updates, self._settings),
+            self._voltages.judged(work, own, old, new),
+            watch.counter_falls(updates, self._limits),
+            watch.counter_jumps(updates, self._limits),
+            self._runs.judged(work, moments, own, old),
+            self._clocks.judged(work, fresh, own, old, new),
+            *(habit.judged(work, changed, new) for habit in self._habits),
         ]
         if self._by_arrival:
-            silences = Silences(self._settings, load_open(work, SILENT))
-            found.append(
-                silences.ended(own, states[0], states[1], lambda meters: _arrivals(fresh, meters)),
-            )
+            silences = Silences(self._limits, load_open(work, SILENT))
+            found.append(silences.ended(own, old, new, lambda meters: _arrivals(fresh, meters)))
         watch.write_alerts(work, self._outbox, found)
 
     def _writer_id(self) -> str:

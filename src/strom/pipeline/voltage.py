@@ -20,9 +20,10 @@ from strom.domain.alerts import (
 )
 from strom.pipeline import cells as native
 from strom.pipeline.archive import Archive
+from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
 from strom.pipeline.windows import lake_moments_in
-from strom.settings import Settings
+from strom.settings import RuleSettings
 from strom.store import alert_tables as tables
 from strom.store.alert_tables import Scope, Window
 from strom.store.meter_tables import MeterState
@@ -32,11 +33,9 @@ Key = tuple[str, int]  # meter and window
 
 
 class Voltages:
-    def __init__(self, settings: Settings, archive: Archive) -> None:
-        rules = settings.rules
-        limits = (rules.voltage_low_v, rules.voltage_high_v, rules.voltage_severe_low_v)
-        self._bounds = VoltageBounds(*(round(limit * 1000) for limit in limits))
-        self._timezone = settings.page.timezone
+    def __init__(self, limits: Limits, archive: Archive) -> None:
+        self._limits = limits
+        self._bounds = {id(rules): _bounds(rules) for rules in limits.of_meter.variants}
         self._archive = archive
 
     def judged(
@@ -67,7 +66,7 @@ class Voltages:
             alert
             for (meter, phase), own in means.items()
             for alert in voltage_alerts(
-                meter, phase, own, window_of(new[meter].newest), self._bounds, self._timezone
+                meter, phase, own, window_of(new[meter].newest), self._of(meter), self._limits.timezone
             )
         ]
         return scopes, alerts
@@ -87,7 +86,7 @@ class Voltages:
         merged = {key: _plus(window, stored.get(key)) for key, window in sums.items()} | self._from_lake(late)
         known = {key: window for key, window in stored.items() if key not in merged} | merged
         over = {key for key in known if key[1] < current[key[0]]}
-        good = {key for key in over if not self._is_bad(known[key])}
+        good = {key for key in over if not _is_bad(known[key], self._of(key[0]))}
         tables.save_windows(work, {key: window for key, window in merged.items() if key not in good})
         tables.delete_windows(work, good)
         found: defaultdict[str, set[int]] = defaultdict(set)
@@ -108,11 +107,20 @@ class Voltages:
         )
         return {(row[0], row[1]): Window(tuple(row[2]), tuple(row[3])) for row in found.collect()}
 
-    def _is_bad(self, window: Window) -> bool:
-        return any(
-            samples and VoltageMean(0, mv, samples).side(self._bounds)
-            for mv, samples in zip(window.mv, window.samples, strict=True)
-        )
+    def _of(self, meter: str) -> VoltageBounds:
+        return self._bounds[id(self._limits.settings(meter))]
+
+
+def _bounds(rules: RuleSettings) -> VoltageBounds:
+    limits = (rules.voltage_low_v, rules.voltage_high_v, rules.voltage_severe_low_v)
+    return VoltageBounds(*(round(limit * 1000) for limit in limits))
+
+
+def _is_bad(window: Window, bounds: VoltageBounds) -> bool:
+    return any(
+        samples and VoltageMean(0, mv, samples).side(bounds)
+        for mv, samples in zip(window.mv, window.samples, strict=True)
+    )
 
 
 def _sums(

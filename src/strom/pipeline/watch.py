@@ -6,11 +6,11 @@ Each kind finds its own alerts and names the stored ones that it has judged anew
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from strom.domain.alerts import COUNTER_BACK, Alert, counter_back
+from strom.domain.alerts import COUNTER_BACK, JUMP, Alert, counter_back, jump
 from strom.domain.reading import time_text
+from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.series import Update
-from strom.settings import Settings
 from strom.store.alert_tables import Scope, delete_alerts, load_alerts, save_alerts
 from strom.store.writes import Work
 from strom.streams.topics import ALERTS
@@ -40,17 +40,35 @@ def tell(outbox: Outbox, changed: Sequence[Alert], void: Sequence[Alert]) -> Non
         )
 
 
-def counter_falls(updates: Sequence[Update], settings: Settings) -> Found:
+def counter_falls(updates: Sequence[Update], limits: Limits) -> Found:
     """A counter that fell by more than noise."""
-    noise_mwh = round(settings.rules.noise_wh * 1000)
     judged = [update for update in updates if update.revised or update.chain.falls]
     scopes = [
-        Scope(update.key[0], COUNTER_BACK, update.key[1].value, update.since_t + 1) for update in judged
+        Scope(update.key[0], COUNTER_BACK, update.key[1].value, update.falls_after + 1) for update in judged
     ]
     alerts = [
-        counter_back(update.key[0], update.key[1].value, fall.at, fall.mwh, noise_mwh, settings.page.timezone)
+        counter_back(
+            update.key[0],
+            update.key[1].value,
+            fall.at,
+            fall.mwh,
+            update.chain.rules.noise_mwh,
+            limits.timezone,
+        )
         for update in judged
         for fall in update.chain.falls
+    ]
+    return scopes, alerts
+
+
+def counter_jumps(updates: Sequence[Update], limits: Limits) -> Found:
+    """A counter that grew by more than the connection can carry."""
+    judged = [update for update in updates if update.revised or update.chain.jumps]
+    scopes = [Scope(update.key[0], JUMP, update.key[1].value, update.jumps_after + 1) for update in judged]
+    alerts = [
+        jump(update.key[0], update.key[1].value, each.at, each.mwh, each.most_mwh, limits.timezone)
+        for update in judged
+        for each in update.chain.jumps
     ]
     return scopes, alerts
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 
+from strom.domain.alerts import KINDS
 from strom.serve import answers, days, models
 from strom.serve.service import Service
 from strom.store.reads import AlertFilter
@@ -55,7 +56,7 @@ def table_routes(service: Service) -> APIRouter:
     def alerts(
         state: Annotated[Literal["open", "all"], Query(description="Only those that last, or all.")] = "open",
         meter: Annotated[str | None, Query(description="Of this meter only.")] = None,
-        kind: Annotated[str | None, Query(description="Of this kind only: silent, voltage, …")] = None,
+        kind: Annotated[str | None, Query(description=f"Of this kind only: {', '.join(KINDS)}.")] = None,
         offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> models.AlertPage:

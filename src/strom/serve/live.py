@@ -4,6 +4,7 @@ Pure: it is fed with readings and told the time. It must not know Kafka, HTTP or
 """
 
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from strom.domain.reading import Reading, epoch_ms
@@ -62,9 +63,9 @@ class FleetNow:
 class LiveState:
     """The fleet as the readings tell it: ordered by the meters' own time, a repeated reading counts once."""
 
-    def __init__(self, silent_pushes: int = 3, silent_seconds: int = 90) -> None:
-        self._silent_pushes = silent_pushes
-        self._silent_ms = silent_seconds * 1000
+    def __init__(self, silent_after: Callable[[str], tuple[int, int]] = lambda _: (3, 90)) -> None:
+        """`silent_after`: after how many pushes, and at least seconds, a meter is silent."""
+        self._silent_after = silent_after
         self._fleet = FleetCurve()
         self._published_ms: int | None = None
         self.meters: dict[str, MeterState] = {}
@@ -136,7 +137,8 @@ class LiveState:
         return at + hold if received - at > HISTORY_MS else received + hold
 
     def _hold_ms(self, state: MeterState) -> int:
-        return max(self._silent_ms, round(self._silent_pushes * (state.interval_ms or 0)))
+        pushes, seconds = self._silent_after(state.name)
+        return max(seconds * 1000, round(pushes * (state.interval_ms or 0)))
 
     def _observe_interval(self, state: MeterState, then_ms: int) -> None:
         distances = state.curve.distances(_DISTANCES, then_ms)

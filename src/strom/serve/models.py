@@ -157,6 +157,7 @@ class Alert(BaseModel):
     id: str
     meter: str
     kind: str
+    part: str = Field(description="The phase (l1, l2, l3) or direction (import, export) it is about, if any.")
     severe: bool
     started: datetime
     ended: datetime | None = Field(description="Null while it lasts.")

@@ -27,11 +27,11 @@ def page_routes(service: Service, assets: Assets) -> APIRouter:
     async def meter_page(meter: str) -> Response:
         if meter not in service.state.meters:
             # The page says so itself, and finds the meter as soon as it sends.
-            return _page(assets, _first(service) | {"meter": None, "points": []}, status=404)
+            return _page(assets, _first(service, meter) | {"meter": None, "points": []}, status=404)
         now = service.now_ms
         points = service.state.meter_points(meter, now - FIRST_MINUTES * 60_000, now)
         known = meter_answer(service, meter).model_dump(mode="json")
-        return _page(assets, _first(service) | {"meter": known, "points": points})
+        return _page(assets, _first(service, meter) | {"meter": known, "points": points})
 
     @router.get("/docs")
     async def docs() -> Response:
@@ -63,11 +63,11 @@ def _asset(assets: Assets, name: str, request: Request) -> Response:
     return asset.response(request)
 
 
-def _first(service: Service) -> dict[str, Any]:
+def _first(service: Service, meter: str | None = None) -> dict[str, Any]:
     return {
         "now": service.now_ms,
         "timezone": service.zone.key,
-        "limits": service.limits,
+        "limits": service.limits(meter),
         "fleet": service.fleet().model_dump(mode="json"),
         "health": service.health().model_dump(mode="json"),
         "alerts": [alert.model_dump(mode="json") for alert in service.open_alerts],

@@ -19,7 +19,7 @@ from strom.serve.events import Hub
 from strom.serve.follow import Batch, Follower
 from strom.serve.lines import Clock, LineWatch
 from strom.serve.live import LiveState
-from strom.settings import Settings
+from strom.settings import MeterRules, Settings
 from strom.store.reads import Reads
 
 LOG = logging.getLogger("strom.page")
@@ -44,7 +44,8 @@ class Service:
         self._clock = clock
         self._settings = settings
         self.zone = days.zone_of(settings.page.timezone)
-        self.state = LiveState(settings.rules.silent_pushes, settings.rules.silent_seconds)
+        self._rules = MeterRules(settings)
+        self.state = LiveState(self._silent_after)
         self.hub = Hub()
         self.reads = Reads(settings.postgres_url)
         self.kafka = LineWatch(clock, self._tell_health)
@@ -58,11 +59,15 @@ class Service:
     def now_ms(self) -> int:
         return round(self._clock() * 1000)
 
-    @property
-    def limits(self) -> dict[str, float]:
-        """The limits that the page shows or needs to tell who is silent."""
+    def limits(self, meter: str | None = None) -> dict[str, float]:
+        """The limits of a meter, or of all, that the page shows or needs to tell who is silent."""
         named = {"voltage_low_v", "voltage_high_v", "silent_pushes", "silent_seconds"}
-        return self._settings.rules.model_dump(include=named)
+        rules = self._rules.common if meter is None else self._rules.of(meter)
+        return rules.model_dump(include=named)
+
+    def _silent_after(self, meter: str) -> tuple[int, int]:
+        rules = self._rules.of(meter)
+        return rules.silent_pushes, rules.silent_seconds
 
     @property
     def open_alerts(self) -> list[models.Alert]:

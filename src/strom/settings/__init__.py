@@ -5,6 +5,7 @@ default and its meaning in `model.py` and nowhere else; `docs/settings.md` is ch
 """
 
 from strom.settings.described import Described, described, setting_names
+from strom.settings.groups import MeterRules
 from strom.settings.lake import LakeSettings
 from strom.settings.load import FILE_NAME, load_settings
 from strom.settings.model import (
@@ -17,10 +18,10 @@ from strom.settings.model import (
     PageSettings,
     PipelineSettings,
     PostgresSettings,
-    RuleSettings,
     Settings,
     SparkSettings,
 )
+from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.surroundings import has_display, java_home
 
 __all__ = [
@@ -30,8 +31,10 @@ __all__ = [
     "SCHEMA_PATTERN",
     "BridgeSettings",
     "Described",
+    "GroupSettings",
     "KafkaSettings",
     "LakeSettings",
+    "MeterRules",
     "MqttSettings",
     "PageSettings",
     "PipelineSettings",

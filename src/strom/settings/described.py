@@ -37,4 +37,6 @@ def setting_names() -> list[str]:
 def _shown(name: str, value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, dict):
+        return {key: each.model_dump(exclude_unset=True) for key, each in value.items()}
     return "…" if name == "password" and value is not None else value

@@ -1,6 +1,7 @@
 """Reads file, environment and flags, in this order; the later wins, and what is wrong is refused by its name."""
 
 import difflib
+import json
 import os
 import tomllib
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from strom.errors import StromError
 from strom.settings.described import setting_names
 from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import ENV_PREFIX, Settings
+from strom.settings.rules import RuleSettings
 
 FILE_NAME = "strom.toml"
 
@@ -66,13 +68,25 @@ def _from_environment(environ: dict[str, str]) -> list[tuple[str, Any, str]]:
         if variable not in by_variable:
             raise StromError(f"{variable} is not a setting of Strom{_closest(variable, by_variable)}.")
         if environ[variable] != "":
-            found.append((by_variable[variable], environ[variable], variable))
+            name = by_variable[variable]
+            value = environ[variable]
+            found.append((name, _groups(value, variable) if name == "groups" else value, variable))
     return found
 
 
+def _groups(text: str, variable: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise StromError(
+            f"{variable} is not JSON ({error}); write it as "
+            '{"NAME": {"meters": ["haus-*"], "limit_w": 11000}}.'
+        ) from None
+
+
 def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
-    section, _, name = dotted.rpartition(".")
-    if section:
+    section, _, name = dotted.partition(".")
+    if name:
         branch = tree.setdefault(section, {})
         if not isinstance(branch, dict):
             raise StromError(
@@ -80,20 +94,31 @@ def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
             )
         branch[name] = value
     else:
-        tree[name] = value
+        tree[section] = value
 
 
 def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
     first = error.errors()[0]
     dotted = ".".join(str(part) for part in first["loc"])
-    origin = origins.get(dotted, FILE_NAME)
+    origin = origins.get(dotted) or origins.get(str(first["loc"][0]), FILE_NAME)
     where = dotted if origin in (FILE_NAME, "flag") else origin
     prefix = f"{FILE_NAME}: " if origin == FILE_NAME else ""
+    if first["loc"][0] == "groups" and origin != FILE_NAME:
+        prefix, where = f"{origin}: ", dotted
     if first["type"] == "extra_forbidden":
-        return f"{prefix}{where} is not a setting of Strom{_closest(dotted, setting_names())}."
-    if first["type"] == "model_type":
+        return f"{prefix}{where} is not a setting of Strom{_closest(dotted, _names_like(first['loc']))}."
+    if first["type"] == "missing":
+        return f'{prefix}{where} is missing; name the meters of the group, for example ["haus-*"].'
+    if first["type"] in ("model_type", "dict_type"):
         return f"{prefix}{where} is a section; write [{where}] and its settings below it."
     return f"{prefix}{where} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+
+
+def _names_like(place: tuple[int | str, ...]) -> list[str]:
+    """The names that could stand there: in a group those of the rules."""
+    if place[0] != "groups" or len(place) < 3:
+        return setting_names()
+    return [f"groups.{place[1]}.{name}" for name in ("meters", *RuleSettings.model_fields)]
 
 
 def _closest(name: str, known: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """The settings: every section with its defaults and limits; one frozen object."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
+from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import Section
 
 ENV_PREFIX = "STROM_"
@@ -112,26 +114,6 @@ class PageSettings(Section):
     timezone: str = Field("Europe/Vienna", description="Time zone of the local days that people see.")
 
 
-class RuleSettings(Section):
-    limit_w: int = Field(43_470, gt=0, description="What a connection can carry (3 × 63 A × 230 V).")
-    noise_wh: float = Field(10, ge=0, description="A counter falling by at most this is noise, not a reset.")
-    exact_seconds: int = Field(
-        60, ge=1, description="Neighbouring readings at most this far apart make a slot border exact."
-    )
-    linear_seconds: int = Field(
-        7200, ge=1, description="Neighbouring readings less than this far apart are joined by a line."
-    )
-    silent_pushes: int = Field(
-        3, ge=1, description="Push intervals without a message after which a meter is silent."
-    )
-    silent_seconds: int = Field(
-        90, ge=1, description="The least time without a message after which a meter is silent."
-    )
-    voltage_low_v: float = Field(207, description="Ten-minute means below this raise a voltage alert.")
-    voltage_high_v: float = Field(253, description="Ten-minute means above this raise a voltage alert.")
-    voltage_severe_low_v: float = Field(195.5, description="Ten-minute means below this are severe.")
-
-
 class Settings(Section):
     home: Path = Field(
         Path(".strom"), description="Folder of data, logs and pid files; deleting it deletes everything."
@@ -145,6 +127,10 @@ class Settings(Section):
     lake: LakeSettings = LakeSettings()
     page: PageSettings = PageSettings()
     rules: RuleSettings = RuleSettings()
+    groups: dict[str, GroupSettings] = Field(
+        {},
+        description="Rules that differ for some meters: `[groups.NAME]` with `meters` and any of the rules.",
+    )
 
     @property
     def kafka_bootstrap(self) -> str:
@@ -191,7 +177,7 @@ class Settings(Section):
         changed = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
         names: dict[str, str] = {}
         for key, value in changed.items():
-            if isinstance(value, dict):
+            if isinstance(getattr(self, key), Section):
                 names |= {
                     f"{ENV_PREFIX}{key}_{name}".upper(): _env_text(item) for name, item in value.items()
                 }
@@ -214,4 +200,6 @@ def _in_schema(url: str, schema: str) -> str:
 
 
 def _env_text(value: Any) -> str:
+    if isinstance(value, dict):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -110,11 +110,11 @@ def save_meters(
 
 
 def silent_meters(work: Work, now_ms: int, pushes: int, least_ms: int) -> list[tuple[str, int, int]]:
-    """Meters from which nothing came for longer than they may be quiet, as meter, last arrival, that limit."""
+    """Meters from which nothing came for longer than this and of which it was not told, as meter, last arrival, interval."""
     found = work.rows(
         """
-        SELECT meter, received, quiet FROM (
-            SELECT meter, received, greatest(%s * interval_s * 1000::bigint, %s) AS quiet
+        SELECT meter, received, interval_s FROM (
+            SELECT meter, received, interval_s, greatest(%s * interval_s * 1000::bigint, %s) AS quiet
             FROM meter_states WHERE interval_s IS NOT NULL
         ) AS known
         WHERE received + quiet < %s AND NOT EXISTS (
@@ -122,4 +122,4 @@ def silent_meters(work: Work, now_ms: int, pushes: int, least_ms: int) -> list[t
         """,
         *(pushes, least_ms, now_ms),
     )
-    return [(meter, received, quiet) for meter, received, quiet in found]
+    return [(meter, received, interval) for meter, received, interval in found]

@@ -48,13 +48,13 @@ _FLEET_SUMS = f"""
     FROM energy_sums(%(unit)s, %(zone)s) WHERE start >= %(start)s AND start < %(end)s GROUP BY start ORDER BY start
 """  # noqa: S608 - built from the constants above
 _ALERTS = """
-    SELECT id, meter, kind, severe, started, ended, value, threshold, text FROM alerts
+    SELECT id, meter, kind, part, severe, started, ended, value, threshold, text FROM alerts
     WHERE (NOT %(open)s OR ended IS NULL)
       AND (%(meter)s::text IS NULL OR meter = %(meter)s)
       AND (%(kind)s::text IS NULL OR kind = %(kind)s)
 """
 _CHANGED_ALERTS = """
-    SELECT id, meter, kind, severe, started, ended, value, threshold, text FROM alerts
+    SELECT id, meter, kind, part, severe, started, ended, value, threshold, text FROM alerts
     WHERE ended IS NULL OR ended > now() - interval '1 hour' ORDER BY started DESC LIMIT %(most)s
 """
 

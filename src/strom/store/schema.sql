@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS load_profile (
     PRIMARY KEY (meter, start)
 );
 CREATE INDEX IF NOT EXISTS load_profile_start ON load_profile (start);
+CREATE INDEX IF NOT EXISTS load_profile_exporting ON load_profile (meter, start) WHERE export_wh > 0;
 
 CREATE TABLE IF NOT EXISTS slot_statistics (     -- thousandths of W and V: import, export, L1, L2, L3
     meter        text NOT NULL,
@@ -150,6 +151,7 @@ CREATE TABLE IF NOT EXISTS profile_segments (
     trail          bigint[] NOT NULL,
     streak         integer NOT NULL,
     fall_t         bigint,
+    jump_t         bigint,
     PRIMARY KEY (meter, direction, slot)
 ) WITH (fillfactor = 70);
 
@@ -181,3 +183,25 @@ CREATE TABLE IF NOT EXISTS pipeline_replays (    -- how far a replay into these 
     started        timestamptz NOT NULL DEFAULT now(),
     updated        timestamptz NOT NULL DEFAULT now()
 );
+CREATE TABLE IF NOT EXISTS runs (                -- stretches of readings under a condition, also those too short for an alert
+    meter          text NOT NULL,
+    kind           text NOT NULL,
+    part           text NOT NULL,
+    start          bigint NOT NULL,
+    last           bigint NOT NULL,              -- the last reading in it
+    worst          bigint NOT NULL,              -- thousandths of W or V
+    until          bigint,                       -- the reading that ended it; null while there is none
+    PRIMARY KEY (meter, kind, part, start)
+) WITH (fillfactor = 70);
+CREATE INDEX IF NOT EXISTS runs_open ON runs (meter) WHERE until IS NULL;
+
+CREATE TABLE IF NOT EXISTS clock_windows (       -- ten minutes of arrivals: those in progress and those with a wrong clock
+    meter          text NOT NULL,
+    start          bigint NOT NULL,
+    first          bigint,                       -- first and last arrival of a reading with a time of its own
+    last           bigint,
+    least          bigint,                       -- the least and the largest arrival minus that time
+    most           bigint,
+    impossible     boolean NOT NULL,             -- a time came that cannot be
+    PRIMARY KEY (meter, start)
+) WITH (fillfactor = 70);

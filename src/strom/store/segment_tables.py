@@ -13,7 +13,7 @@ Key = tuple[str, Direction]  # meter and direction
 
 _FIELDS = (
     "slot, first_t, last_t, last_v, total, inner_energy, samples, start_border, start_mwh, run_start, run_mwh, "
-    "reset, jump, trail, streak, fall_t"
+    "reset, jump, trail, streak, fall_t, jump_t"
 )
 _SEGMENT = ", ".join(f"g.{name}" for name in _FIELDS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS.split(", ")[1:])
@@ -124,10 +124,10 @@ def _values(segment: Segment) -> list[Any]:
 
 def _segment(values: Sequence[Any]) -> Segment:
     slot, first_t, last_t, last_v, total, inner, samples, start, start_mwh, run_start, run_mwh, *rest = values
-    reset, jump, trail, streak, fall_t = rest
+    reset, jump, trail, streak, fall_t, jump_t = rest
     return Segment(
         slot, first_t, last_t, last_v, int(total), int(inner), samples, Border(start), _whole(start_mwh),
-        run_start, _whole(run_mwh), reset, jump, tuple(trail), streak, fall_t,
+        run_start, _whole(run_mwh), reset, jump, tuple(trail), streak, fall_t, jump_t,
     )  # fmt: skip
 
 

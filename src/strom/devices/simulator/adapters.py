@@ -6,6 +6,7 @@ Pure: the moment is given, nothing is sent. The MQTT, REST and Modbus faces of t
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from strom.devices.simulator.bends import BENDS, at_voltage, without_export
 from strom.devices.simulator.dialects import Dialect, Encoder
 from strom.devices.simulator.faults import Fault, FaultKind, malform
 from strom.devices.simulator.meters import Measurement, Meter, local_ms
@@ -47,9 +48,9 @@ class Adapter:
         return base if self.name else f"{base}/{self.client_id}"
 
     def fault_at(self, time_ms: int) -> Fault | None:
-        """The fault that is felt at this moment; a swapped meter has none any more."""
+        """The fault that is felt at this moment; of a meter that was swapped or jumped it is over at once."""
         for fault in self.faults:
-            if fault.kind is not FaultKind.RESET and fault.active(time_ms):
+            if fault.kind not in (FaultKind.RESET, FaultKind.JUMP) and fault.active(time_ms):
                 return fault
         return None
 
@@ -71,7 +72,7 @@ class Adapter:
         measurement = self.meter.measure(time_ms)
         for fault in self.faults:
             if fault.active(time_ms):
-                measurement = self._bend(measurement, fault)
+                measurement = self._bend(measurement, fault, time_ms)
         return measurement
 
     def _troubled(self, measurement: Measurement, time_ms: int) -> bytes | None:
@@ -81,7 +82,7 @@ class Adapter:
                 continue
             if fault.kind is FaultKind.SILENT:
                 return None
-            measurement = self._bend(measurement, fault)
+            measurement = self._bend(measurement, fault, time_ms)
             if fault.kind is FaultKind.RESET:
                 encoder = self._swapped
             elif fault.kind is FaultKind.CLOCK:
@@ -89,12 +90,15 @@ class Adapter:
         payload = self._write(encoder, measurement, time_ms, time_s)
         return malform(payload, time_ms // 1000) if self.spoils(time_ms) else payload
 
-    def _bend(self, measurement: Measurement, fault: Fault) -> Measurement:
+    def _bend(self, measurement: Measurement, fault: Fault, time_ms: int) -> Measurement:
         if fault.kind is FaultKind.VOLTAGE:
-            return _at_voltage(measurement, fault.value)
+            return at_voltage(measurement, fault.value)
         if fault.kind is FaultKind.RESET:
             return self._since_swap(measurement, fault.starts_ms)
-        return measurement
+        if fault.kind is FaultKind.PLANT_OFF:
+            return without_export(measurement, self.meter.measure(fault.starts_ms))
+        bend = BENDS.get(fault.kind)
+        return measurement if bend is None else bend(measurement, fault, time_ms)
 
     def _since_swap(self, measurement: Measurement, swap_ms: int) -> Measurement:
         if self._last_of_old is None:
@@ -115,15 +119,3 @@ class Adapter:
             shown = local_ms(time_ms) // 1000 + time_s - time_ms // 1000
             clock = datetime.fromtimestamp(shown, UTC).strftime("%Y-%m-%d %H:%M:%S")
         return encoder.encode(measurement, time_s, (time_ms + self.boot_phase_ms) % RESTART_MS / 1000, clock)
-
-
-def _at_voltage(measurement: Measurement, volts: float) -> Measurement:
-    """The same power at another voltage."""
-    return measurement._replace(
-        voltage_l1_v=volts,
-        voltage_l2_v=volts,
-        voltage_l3_v=volts,
-        current_l1_a=measurement.current_l1_a * measurement.voltage_l1_v / volts,
-        current_l2_a=measurement.current_l2_a * measurement.voltage_l2_v / volts,
-        current_l3_a=measurement.current_l3_a * measurement.voltage_l3_v / volts,
-    )

@@ -20,6 +20,11 @@ class FaultKind(StrEnum):
     RESET = "reset"  # a meter swap: counters begin again at nearly nothing, with another meter number
     VOLTAGE = "voltage"  # 190 V or 260 V on one phase or all
     MALFORMED = "malformed"  # about every third push is no JSON object
+    PHASE_LOSS = "phase-loss"  # a phase has nearly no voltage
+    JUMP = "jump"  # the counter is suddenly far higher
+    OVERLOAD = "overload"  # shows more power than a connection carries
+    LEFT_ON = "left-on"  # something is on that should not be, day and night
+    PLANT_OFF = "plant-off"  # the solar plant feeds in no more
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,16 @@ class Window:
 
 WINDOWS = {
     FaultKind.MALFORMED: Window(2_000, 10_000, 10 * MINUTE_MS, 60 * MINUTE_MS),
-    FaultKind.CLOCK: Window(5_000, 20_000, 10 * MINUTE_MS, 60 * MINUTE_MS),
+    # Twenty minutes hold ten of the clock, wherever those begin: voltages and clocks are judged by such windows.
+    FaultKind.CLOCK: Window(5_000, 20_000, 20 * MINUTE_MS, 60 * MINUTE_MS),
     FaultKind.SILENT: Window(5_000, 25_000, 4 * MINUTE_MS, 60 * MINUTE_MS),
-    # Twenty minutes hold a whole ten-minute mean, wherever that begins.
     FaultKind.VOLTAGE: Window(5_000, 30_000, 20 * MINUTE_MS, 120 * MINUTE_MS),
     FaultKind.RESET: Window(20_000, 60_000, 0),
+    FaultKind.PHASE_LOSS: Window(5_000, 30_000, 5 * MINUTE_MS, 60 * MINUTE_MS),
+    FaultKind.JUMP: Window(20_000, 60_000, 0),
+    FaultKind.OVERLOAD: Window(5_000, 30_000, 3 * MINUTE_MS, 60 * MINUTE_MS),
+    FaultKind.LEFT_ON: Window(5_000, 60_000, 0),
+    FaultKind.PLANT_OFF: Window(5_000, 60_000, 0),
 }
 
 
@@ -52,7 +62,7 @@ class Fault:
     starts_ms: int
     length_ms: int
     again_ms: int
-    value: float  # V for voltage, seconds to add for clock
+    value: float  # V for voltages, seconds to add for clock, W for powers, Wh for jump
     detail: str
 
     def active(self, time_ms: int) -> bool:
@@ -113,10 +123,15 @@ def _particulars(kind: FaultKind, begin_ms: int, turn: int) -> tuple[float, str]
     if kind is FaultKind.VOLTAGE:
         volts = (190, 260)[turn % 2]
         return volts, f"{volts} V on all phases"
-    return 0, {
-        FaultKind.SILENT: "sends nothing",
-        FaultKind.RESET: "meter swapped, counters begin again",
-        FaultKind.MALFORMED: "about every third push is no JSON object",
+    return {
+        FaultKind.SILENT: (0, "sends nothing"),
+        FaultKind.RESET: (0, "meter swapped, counters begin again"),
+        FaultKind.MALFORMED: (0, "about every third push is no JSON object"),
+        FaultKind.PHASE_LOSS: (3, "3 V on L2"),
+        FaultKind.JUMP: (500_000, "counter 500 kWh higher"),
+        FaultKind.OVERLOAD: (45_000, "shows 45 kW"),
+        FaultKind.LEFT_ON: (3_000, "draws 3 kW more"),
+        FaultKind.PLANT_OFF: (0, "solar plant off"),
     }[kind]
 
 

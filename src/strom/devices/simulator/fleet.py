@@ -33,7 +33,14 @@ _NAMES = {
 _NEEDS = {
     FaultKind.RESET: "import_wh",
     FaultKind.VOLTAGE: "voltage_l1_v",
+    FaultKind.PHASE_LOSS: "voltage_l2_v",
+    FaultKind.JUMP: "import_wh",
+    FaultKind.OVERLOAD: "import_w",
+    FaultKind.LEFT_ON: "import_wh",
+    FaultKind.PLANT_OFF: "export_wh",
 }  # what the dialect must send to show it
+
+_NO_PLANT = (FaultKind.OVERLOAD, FaultKind.LEFT_ON)
 
 
 class Push(NamedTuple):
@@ -108,6 +115,10 @@ class Fleet:
         needs = _NEEDS.get(kind)
         if kind is FaultKind.CLOCK:
             return dialect.tells_time
+        # What feeds in shows no import; what never does has no plant to lose.
+        solar = self.adapters[index].meter.premises.solar_wh > 0
+        if (kind is FaultKind.PLANT_OFF and not solar) or (kind in _NO_PLANT and solar):
+            return False
         # A swapped meter without a name would be another meter.
         return (needs is None or needs in dialect.fields) and (dialect.named or kind is not FaultKind.RESET)
 

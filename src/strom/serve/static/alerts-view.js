@@ -12,7 +12,7 @@ export function sentence(alert) {
   if (alert.kind === "voltage") key += alert.value > alert.threshold ? ".high" : ".low";
   if (!has(key)) return alert.text;
   const shown = (value) => (value === null ? "?" : plain(value));
-  return t(key, { meter: alert.meter, time: when(alert.started), value: shown(alert.value), threshold: shown(alert.threshold) });
+  return t(key, { meter: alert.meter, part: alert.part.toUpperCase(), time: when(alert.started), value: shown(alert.value), threshold: shown(alert.threshold) });
 }
 
 export class AlertsView {
@@ -53,7 +53,7 @@ export class AlertsView {
     const words = Object.assign(document.createElement(this.meter === null ? "a" : "span"), { className: "words", textContent: sentence(alert) });
     if (this.meter === null) words.href = meterPath(alert.meter);
     const details = document.createElement("details");
-    const facts = { kind: alert.kind, id: alert.id, started: alert.started, value: alert.value, threshold: alert.threshold, severe: alert.severe, text: alert.text };
+    const facts = { kind: alert.kind, part: alert.part, id: alert.id, started: alert.started, value: alert.value, threshold: alert.threshold, severe: alert.severe, text: alert.text };
     details.append(
       Object.assign(document.createElement("summary"), { textContent: t("since", { time: when(alert.started) }) }),
       Object.assign(document.createElement("pre"), { textContent: JSON.stringify(facts, null, 1) }),

@@ -86,8 +86,14 @@ const EN = {
   "alert.silent": "{meter} sends nothing since {time}.",
   "alert.voltage.high": "{meter}: the voltage is too high ({value} V, limit {threshold} V).",
   "alert.voltage.low": "{meter}: the voltage is too low ({value} V, limit {threshold} V).",
-  "alert.phase-loss": "{meter}: a phase is without voltage.",
+  "alert.phase-loss": "{meter}: {part} is without voltage ({value} V), the other phases are fine.",
   "alert.counter-back": "{meter}: the counter went back; the meter was swapped or reset.",
+  "alert.jump": "{meter}: the counter jumped by {value} Wh, its connection can carry {threshold} Wh.",
+  "alert.spike": "{meter} draws up to {value} W since {time}, far more than usual at this hour.",
+  "alert.overload": "{meter}: up to {value} W since {time}, {threshold} W are agreed.",
+  "alert.clock": "{meter}: the clock is wrong since {time}.",
+  "alert.night-load": "{meter} never draws less than {value} W by night since {time}, far more than usual.",
+  "alert.no-export-by-day": "{meter} feeds nothing into the grid by day since {time}: is the solar plant running?",
 };
 
 const DE = {
@@ -176,8 +182,14 @@ const DE = {
   "alert.silent": "{meter} sendet nichts seit {time}.",
   "alert.voltage.high": "{meter}: Die Spannung ist zu hoch ({value} V, Grenze {threshold} V).",
   "alert.voltage.low": "{meter}: Die Spannung ist zu niedrig ({value} V, Grenze {threshold} V).",
-  "alert.phase-loss": "{meter}: Eine Phase ist ohne Spannung.",
+  "alert.phase-loss": "{meter}: {part} ist ohne Spannung ({value} V), die anderen Phasen sind in Ordnung.",
   "alert.counter-back": "{meter}: Der Zählerstand fiel; Zähler getauscht oder zurückgesetzt.",
+  "alert.jump": "{meter}: Der Zählerstand sprang um {value} Wh, der Anschluss trägt höchstens {threshold} Wh.",
+  "alert.spike": "{meter} bezieht seit {time} bis zu {value} W, weit mehr als um diese Zeit üblich.",
+  "alert.overload": "{meter}: seit {time} bis zu {value} W, vereinbart sind {threshold} W.",
+  "alert.clock": "{meter}: Die Uhr geht seit {time} falsch.",
+  "alert.night-load": "{meter} bezieht nachts seit {time} nie weniger als {value} W, weit mehr als üblich.",
+  "alert.no-export-by-day": "{meter} speist seit {time} untertags nichts ein: Läuft die Solaranlage?",
 };
 
 export const LANGUAGE = navigator.language.toLowerCase().startsWith("de") ? "de" : "en";

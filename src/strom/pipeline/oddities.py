@@ -1,0 +1,25 @@
+"""Native columns that tell which cells deserve a look reading by reading; in nearly all of them nothing is odd.
+
+With groups the strictest limit of all counts here; what holds for the meter itself is judged afterwards.
+"""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from strom.domain.run_kinds import PHASES, POWERS
+from strom.pipeline.limits import Limits
+
+
+def odd_columns(limits: Limits) -> list[Column]:
+    """`odd`: too much power or a phase without voltage; `clock_odd`: a wrong time."""
+    variants = limits.of_meter.variants
+    most = min(rules.most_w for rules in variants) * 1000
+    lost = round(max(rules.phase_loss_v for rules in variants) * 1000)
+    off = min(rules.clock_seconds for rules in variants) * 1000
+    much = F.greatest(*(F.max(f"{power}_p") for power in POWERS)) > most
+    gone = F.least(*(F.min(phase) for phase in PHASES)) < lost
+    wrong = F.max(F.abs(F.col("received_first") - F.col("t"))) > off
+    return [
+        (F.coalesce(much, F.lit(False)) | F.coalesce(gone, F.lit(False))).alias("odd"),
+        (wrong | F.coalesce(F.max("impossible_time"), F.lit(False))).alias("clock_odd"),
+    ]

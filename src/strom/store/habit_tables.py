@@ -1,0 +1,92 @@
+"""What the quarter-hours tell about habits; every look-up is by meter and time, so that its cost does not grow with the history.
+
+The subqueries are LATERAL so that Postgres goes through the index for each span, whatever it thinks of their number.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from strom.domain.habits import Span
+from strom.store.profile_tables import millis, moment
+from strom.store.writes import Work
+
+SpanKey = tuple[str, int]  # meter and start of the span
+
+LEAST_IMPORT = "min(l.import_wh), count(l.import_wh)"
+SUM_EXPORT = "sum(l.export_wh), count(l.export_wh)"
+_SPANS = "meter text, since timestamptz, until timestamptz"
+
+
+def last_slots(work: Work, meters: Iterable[str]) -> dict[str, int]:
+    """The last quarter-hour of each meter."""
+    work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
+    found = work.rows(
+        "SELECT t.meter, x.start FROM touched_meters t CROSS JOIN LATERAL ("
+        "SELECT l.start FROM load_profile l WHERE l.meter = t.meter ORDER BY l.start DESC LIMIT 1) x"
+    )
+    return {meter: millis(start) for meter, start in found}
+
+
+def high_imports(work: Work, since: Iterable[tuple[str, int, int]]) -> dict[str, dict[int, int]]:
+    """Quarter-hours of each meter from a time on with more import (mWh) than given."""
+    work.stage(
+        "high_spans",
+        "meter text, since timestamptz, over numeric",
+        ((meter, moment(start), Decimal(over).scaleb(-3)) for meter, start, over in since),
+    )
+    rows = work.rows(
+        "SELECT s.meter, x.start, x.import_wh FROM high_spans s CROSS JOIN LATERAL ("
+        "SELECT l.start, l.import_wh FROM load_profile l "
+        "WHERE l.meter = s.meter AND l.start >= s.since AND l.import_wh > s.over OFFSET 0) x"
+    )
+    found: dict[str, dict[int, int]] = {}
+    for meter, start, wh in rows:
+        found.setdefault(meter, {})[millis(start)] = _mwh(wh)
+    return found
+
+
+def imports_in(work: Work, spans: Iterable[tuple[str, Span]]) -> dict[SpanKey, list[int]]:
+    """The imports (mWh) of the quarter-hours in each span."""
+    _stage(work, spans)
+    rows = work.rows(
+        "SELECT s.meter, s.since, x.import_wh FROM habit_spans s CROSS JOIN LATERAL ("
+        "SELECT l.import_wh FROM load_profile l WHERE l.meter = s.meter AND l.start >= s.since "
+        "AND l.start < s.until AND l.import_wh IS NOT NULL OFFSET 0) x"
+    )
+    found: dict[SpanKey, list[int]] = {}
+    for meter, since, wh in rows:
+        found.setdefault((meter, millis(since)), []).append(_mwh(wh))
+    return found
+
+
+def sums_in(work: Work, what: str, spans: Iterable[tuple[str, Span]]) -> dict[SpanKey, tuple[int, int]]:
+    """One of the sums above (mWh) over each span, and how many quarter-hours told it."""
+    _stage(work, spans)
+    rows = work.rows(
+        f"SELECT s.meter, s.since, x.* FROM habit_spans s CROSS JOIN LATERAL (SELECT {what} "  # noqa: S608
+        "FROM load_profile l WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until) x"
+    )
+    return {
+        (meter, millis(since)): (_mwh(energy), count)
+        for meter, since, energy, count in rows
+        if energy is not None
+    }
+
+
+def exporters(work: Work, spans: Iterable[tuple[str, Span]]) -> set[str]:
+    """Those of the meters that exported anything in the span."""
+    _stage(work, spans)
+    found = work.rows(
+        "SELECT DISTINCT s.meter FROM habit_spans s WHERE EXISTS (SELECT FROM load_profile l "
+        "WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until AND l.export_wh > 0)"
+    )
+    return {meter for (meter,) in found}
+
+
+def _stage(work: Work, spans: Iterable[tuple[str, Span]]) -> None:
+    rows = ((meter, moment(since), moment(until)) for meter, (since, until) in spans)
+    work.stage("habit_spans", _SPANS, rows)
+
+
+def _mwh(wh: Decimal) -> int:
+    return int(wh.scaleb(3))
