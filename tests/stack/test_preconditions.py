@@ -8,7 +8,8 @@ import pytest
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.catalogue import choose
-from strom.stack.kafka import VERSION_FILE, Kafka, installed_version
+from strom.stack.kafka import Kafka
+from strom.stack.kafka_storage import VERSION_FILE, installed_version
 from strom.stack.lock import HomeLock, holder_pid
 from strom.stack.mosquitto import Mosquitto
 from strom.stack.postgres import Postgres, without_password

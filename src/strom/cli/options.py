@@ -1,7 +1,8 @@
 """The flags that many verbs share, and how they become settings."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,10 +28,12 @@ def settings_from(
     postgres: str | None = None,
     spark_master: str | None = None,
     home: Path | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """File, environment and these flags as one Settings."""
+    """File, environment and these flags as one Settings; `more` are those that one verb alone has, by setting."""
     return load_settings(
         {
+            **(more or {}),
             "kafka.bootstrap": kafka,
             "mqtt.address": mqtt,
             "postgres.url": postgres,

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
+from strom.pipeline.cluster import await_slots
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
 from strom.pipeline.readings import typed_readings
@@ -22,6 +23,8 @@ from strom.pipeline.store_job import STAGES as STORE_STAGES
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.admin import admin_client
+from strom.streams.offsets import find_topics, partitions_of
 
 NORMALISE = "normalise"
 STAGES = (NORMALISE, *STORE_STAGES)
@@ -49,8 +52,10 @@ class Pipeline:
 
     def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> None:
         spark = build_session(self._settings, "strom-pipeline")
-        job = self._store_job(spark)
+        job: StoreJob | None = None
         try:
+            await_slots(spark, self._settings, 1 if until_caught_up else self._slots(), self._stop.wait)
+            job = self._store_job(spark)
             if until_caught_up:
                 self._catch_up(spark, job)
             else:
@@ -61,6 +66,12 @@ class Pipeline:
             if job is not None:
                 job.close()
             spark.stop()
+
+    def _slots(self) -> int:
+        """The real-time query holds a task slot for each partition for good; batches need one to get on."""
+        held = len(partitions_of(find_topics(self._settings, admin_client(self._settings), [topics.RAW])))
+        stores = any(stage != NORMALISE for stage in self._stages)
+        return (held if NORMALISE in self._stages else 0) + (1 if stores else 0)
 
     def _catch_up(self, spark: SparkSession, job: StoreJob | None) -> None:
         """What is there now, and no more: first the readings, then all that is made of them."""

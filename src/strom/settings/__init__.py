@@ -8,6 +8,7 @@ from strom.settings.described import Described, described, setting_names
 from strom.settings.load import FILE_NAME, load_settings
 from strom.settings.model import (
     ENV_PREFIX,
+    SAFE_COPIES,
     BridgeSettings,
     KafkaSettings,
     MqttSettings,
@@ -16,13 +17,15 @@ from strom.settings.model import (
     PostgresSettings,
     RuleSettings,
     Settings,
-    SparkSettings,
 )
+from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
 from strom.settings.surroundings import has_display, java_home
 
 __all__ = [
+    "EMBEDDED_CLUSTER",
     "ENV_PREFIX",
     "FILE_NAME",
+    "SAFE_COPIES",
     "BridgeSettings",
     "Described",
     "KafkaSettings",

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from strom.settings.model import Section, Settings
+from strom.settings.model import Settings
+from strom.settings.section import Section
+
+_SECRET = ("password", "secret", "token", "key")  # in the names of Spark's own options
 
 
 class Described(NamedTuple):
@@ -36,4 +39,6 @@ def setting_names() -> list[str]:
 def _shown(name: str, value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, dict):
+        return {key: "…" if any(word in key for word in _SECRET) else item for key, item in value.items()}
     return "…" if name == "password" and value is not None else value

@@ -26,8 +26,8 @@ OPTIONS = {
 
 
 class Postgres(Part):
-    name: ClassVar[str] = "postgres"
-    label: ClassVar[str] = "Postgres"
+    name: str = "postgres"
+    label: str = "Postgres"
     user: ClassVar[str | None] = "postgres"
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT  # 'fast': ends sessions, writes a checkpoint
     death_signal: ClassVar[signal.Signals] = signal.SIGQUIT  # 'immediate': takes its own children along

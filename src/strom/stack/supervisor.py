@@ -155,7 +155,7 @@ class Stack:
         left = dict(self._keepers)
         while left:
             used = {need for keeper in left.values() for need in keeper.part.needs}
-            now = [keeper for name, keeper in left.items() if name not in used]
+            now = [keeper for keeper in left.values() if not keeper.part.names & used]
             await asyncio.gather(*(self._stop_one(keeper) for keeper in now))
             left = {name: keeper for name, keeper in left.items() if keeper not in now}
         await self._loop.shutdown_default_executor()
@@ -166,7 +166,7 @@ class Stack:
             await keeper.halt()
 
     def _needs(self, keeper: Keeper) -> list[Keeper]:
-        return [self._keepers[need] for need in keeper.part.needs if need in self._keepers]
+        return [each for each in self._keepers.values() if each.part.names & set(keeper.part.needs)]
 
     def _changed(self) -> None:
         write_state(self.home, {name: keeper.state for name, keeper in self._keepers.items()})
