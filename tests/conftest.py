@@ -48,6 +48,16 @@ def free_ports(count: int) -> list[int]:
     raise RuntimeError("no free ports")
 
 
+def free_block(size: int) -> int:
+    """The first of so many neighbouring ports that nothing listens on."""
+    for first in random.SystemRandom().sample(PORTS[:-size], len(PORTS) - size):
+        with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
+            for port in range(first, first + size):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise RuntimeError("no free ports")
+
+
 def settings_in(home: Path) -> Settings:
     """Settings of a stack of its own in this folder, on free ports."""
     kafka, controller, mqtt, postgres, page = free_ports(5)

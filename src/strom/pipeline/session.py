@@ -36,6 +36,8 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         # Wide projections become long methods, which the JVM would leave interpreted, several times slower.
         .config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
         .config("spark.executor.extraJavaOptions", _JAVA_OPTIONS)
+        # The real-time query holds slots for good: waiting for one near the data would cost seconds in every stage.
+        .config("spark.locality.wait", "0s")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "WARN")
