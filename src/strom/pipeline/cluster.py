@@ -28,9 +28,9 @@ def driver_host(settings: Settings) -> str | None:
     """Where executors find the driver; None leaves it to Spark, which takes this host's name."""
     if settings.spark.driver_host is not None:
         return settings.spark.driver_host
-    if is_local(settings) or all(host in LOOPBACK for host, _ in _addresses(settings.spark_master)):
-        return "127.0.0.1"
-    return None
+    masters = [host for host, _ in _addresses(settings.spark_master)]
+    here = is_local(settings) or (masters and all(host in LOOPBACK for host in masters))
+    return "127.0.0.1" if here else None
 
 
 def refuse_if_away(settings: Settings) -> None:
