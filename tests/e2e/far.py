@@ -48,7 +48,7 @@ def far_settings(home: Path) -> Settings:
             worker_memory="700m",
             executor_memory="600m",
             driver_memory="800m",
-            wait_seconds=240,
+            wait_seconds=600,
         ),
         pipeline=PipelineSettings(trigger_seconds=0.5, max_batch=400),
     )

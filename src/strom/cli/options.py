@@ -16,9 +16,14 @@ PostgresOption = Annotated[
     str | None, typer.Option("--postgres", metavar="URL", help="An existing Postgres.")
 ]
 SparkOption = Annotated[
-    str | None, typer.Option("--spark-master", metavar="URL", help="An existing Spark master.")
+    str | None,
+    typer.Option(
+        "--spark-master", metavar="URL", help="An existing Spark master; `cluster` is the embedded one."
+    ),
 ]
-HomeOption = Annotated[Path | None, typer.Option("--home", help="Folder of data and logs [default: .strom].")]
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Folder of data and logs; .strom if not given.")
+]
 
 
 def settings_from(

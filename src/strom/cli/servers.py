@@ -27,11 +27,11 @@ def register(app: typer.Typer) -> None:
 
 @group.command()
 def spark(
-    workers: Annotated[int | None, typer.Option(min=1, help="How many workers [default: 2].")] = None,
-    cores: Annotated[int | None, typer.Option(min=1, help="Task slots of each [default: 4].")] = None,
-    memory: Annotated[str | None, typer.Option(metavar="2g", help="Memory of each [default: 2g].")] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1].")] = None,
-    port: Annotated[int | None, typer.Option(help="Port of the master [default: 7077].")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="How many workers; 2 if not set.")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Task slots of each; 4 if not set.")] = None,
+    memory: Annotated[str | None, typer.Option(metavar="2g", help="Memory of each; 2g if not set.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; loopback if not set.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the master; 7077 if not set.")] = None,
     join: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Start workers only, for a master that runs elsewhere."),
@@ -69,8 +69,8 @@ def spark(
 
 @group.command()
 def kafka(
-    brokers: Annotated[int | None, typer.Option(min=1, max=9, help="How many brokers [default: 1].")] = None,
-    port: Annotated[int | None, typer.Option(help="Port of the first [default: 9092].")] = None,
+    brokers: Annotated[int | None, typer.Option(min=1, max=9, help="How many brokers; 1 if not set.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the first; 9092 if not set.")] = None,
     detach: DetachOption = False,
     as_json: JsonOption = False,
     home: HomeOption = None,

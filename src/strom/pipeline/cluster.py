@@ -70,12 +70,12 @@ def await_slots(
 
     `stopped` waits for that many seconds and tells whether the pipeline is to end.
     """
-    began = told = time.monotonic()
+    began, told = time.monotonic(), 0.0
     while (slots := _slots(spark)) < needed:
         waited = time.monotonic() - began
         if is_local(settings) or waited > settings.spark.wait_seconds:
             raise StromError(_too_few(settings, slots, needed))
-        if waited == 0 or time.monotonic() - told > TELL_SECONDS:
+        if time.monotonic() - told > TELL_SECONDS:
             told = time.monotonic()
             log.info("waiting for executors: %d of %d task slots after %.0f s", slots, needed, waited)
         if stopped(0.2):

@@ -48,13 +48,15 @@ class Pipeline(OwnPart):
     label: str = "the pipeline"
     needs: tuple[str, ...] = ("kafka", "postgres")
     verb: ClassVar[tuple[str, ...]] = ("pipeline", "run")
-    start_seconds: ClassVar[float] = 240.0  # a JVM, a Spark session and two queries on a busy small machine
+    start_seconds: float = 240.0  # a JVM, a Spark session and two queries on a busy small machine
     stop_seconds: float = 60.0
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         if settings.spark.master == EMBEDDED_CLUSTER:
             self.needs = (*self.needs, "spark")
+        if not settings.spark_master.startswith("local"):
+            self.start_seconds += settings.spark.wait_seconds
 
     @property
     def address(self) -> str:

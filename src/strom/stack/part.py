@@ -26,7 +26,7 @@ class Part(ABC):
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     death_signal: ClassVar[signal.Signals] = signal.SIGKILL  # sent by the kernel when the supervisor dies
     stop_seconds: float = 20.0  # after this a part that does not stop is killed
-    start_seconds: ClassVar[float] = 120.0
+    start_seconds: float = 120.0
     # Right after a crash the system may still hold what a server's former process had.
     first_attempts: ClassVar[int] = 3
     user: ClassVar[str | None] = None  # whom to run as when started by root

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import urllib.request
+from abc import abstractmethod
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +35,6 @@ PASSED_ON = (
 class SparkDaemon(Part):
     group: ClassVar[str | None] = GROUP
     role: ClassVar[str]  # Spark's class
-    start_seconds: ClassVar[float] = 120.0
 
     def check(self) -> None:
         find_java()
@@ -61,8 +61,9 @@ class SparkDaemon(Part):
     def command(self) -> list[str]:
         return [str(spark_home() / "bin" / "spark-class"), self.role, *self.arguments()]
 
+    @abstractmethod
     def arguments(self) -> list[str]:
-        raise NotImplementedError
+        """For Spark's class."""
 
     @property
     def _scratch(self) -> Path:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.stack.catalogue import ALL, choose, needed_elsewhere
+from strom.stack.catalogue import choose, needed_elsewhere, usual
 from strom.stack.guardian import Guardian
 from strom.stack.keeper import Keeper, check_elsewhere
 from strom.stack.lock import HomeLock
@@ -30,11 +30,15 @@ class Stack:
     """`with Stack(settings, ["kafka", "mqtt"]) as stack:` is ready inside and gone after."""
 
     def __init__(
-        self, settings: Settings, parts: Iterable[str] = ALL, *, report: Callable[[str], None] = _silent
+        self,
+        settings: Settings,
+        parts: Iterable[str] | None = None,  # None: all that `strom up` starts
+        *,
+        report: Callable[[str], None] = _silent,
     ) -> None:
         self.settings = settings
         self.home = settings.home.absolute()
-        self._parts = choose(settings, parts)
+        self._parts = choose(settings, usual(settings) if parts is None else parts)
         self._report = report
         self._lock = HomeLock(self.home)
         self._keepers: dict[str, Keeper] = {}
