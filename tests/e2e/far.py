@@ -20,6 +20,7 @@ from strom.settings import (
     SparkSettings,
 )
 from strom.stack.supervisor import Stack
+from strom.store.schema import ensure_schema
 from strom.streams import topics
 from tests.conftest import free_block
 from tests.e2e.everything import Everything, everything
@@ -60,6 +61,7 @@ def beside(base: Settings, home: Path, master: str) -> Settings:
     with psycopg.connect(base.postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     url = f"{base.postgres_url.rpartition('/')[0]}/{name}"
+    ensure_schema(url)
     return base.model_copy(
         update={
             "home": home,

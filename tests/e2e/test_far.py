@@ -102,6 +102,7 @@ def test_a_worker_that_is_lost_in_the_middle_changes_no_row(
     with catching_up(settings) as process:
         await_true(lambda: _is_under_way(settings), "the first readings in the tables")
         worker = far.kill("spark-worker-1")
+        assert process.poll() is None, "it had ended before the worker was lost"
         assert process.wait() == 0, said(settings)
     far.await_ready("spark-worker-1", other_than=worker)
     assert_same(whatever_the_batches(everything(settings, spark)), whatever_the_batches(expected))
