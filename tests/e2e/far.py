@@ -51,7 +51,7 @@ def far_settings(home: Path) -> Settings:
             driver_memory="800m",
             wait_seconds=600,
         ),
-        pipeline=PipelineSettings(trigger_seconds=0.5, max_batch=400),
+        pipeline=PipelineSettings(trigger_seconds=0.5, max_batch=200),
     )
 
 
