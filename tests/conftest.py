@@ -32,6 +32,27 @@ hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2000, p
 hypothesis.settings.load_profile("same")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kill-seeds",
+        default="1",
+        metavar="1,2,…",
+        help="Seeds of the random kills, or `random:N` for N new ones.",
+    )
+    parser.addoption("--kill-rounds", type=int, default=1, help="How often each kind of process is killed.")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `kills` runs once for each seed, with the seed in its name."""
+    if "kills" in metafunc.fixturenames:
+        text, rounds = metafunc.config.getoption("kill_seeds"), metafunc.config.getoption("kill_rounds")
+        count = text.removeprefix("random:") if text.startswith("random:") else None
+        seeds = text.split(",") if count is None else random.SystemRandom().sample(range(10**6), int(count))
+        metafunc.parametrize(
+            "kills", [(int(seed), rounds) for seed in seeds], ids=lambda kills: f"seed-{kills[0]}"
+        )
+
+
 # Below the ports that the system gives to outgoing connections, which may come between the search and the start.
 PORTS = range(20_000, 32_000)
 
@@ -45,6 +66,16 @@ def free_ports(count: int) -> list[int]:
             found.append(port)
         if len(found) == count:
             return found
+    raise RuntimeError("no free ports")
+
+
+def free_block(size: int) -> int:
+    """The first of so many neighbouring ports that nothing listens on."""
+    for first in random.SystemRandom().sample(PORTS[:-size], len(PORTS) - size):
+        with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
+            for port in range(first, first + size):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
     raise RuntimeError("no free ports")
 
 

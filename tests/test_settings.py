@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from strom.errors import StromError
-from strom.settings import GroupSettings, MeterRules, Settings, load_settings
+from strom.settings import GroupSettings, MeterRules, Settings, described, load_settings
 
 
 def load(
@@ -156,3 +156,39 @@ def test_child_processes_get_the_same_settings(tmp_path: Path) -> None:
     settings = load(tmp_path, GROUPS + "[mqtt]\ntls = true\n")
     assert load(tmp_path, environment=settings.as_environment()) == settings
     assert list(load(tmp_path, environment=settings.as_environment()).groups) == ["haus 7.b", "houses"]
+
+
+def test_options_of_spark_are_taken_however_they_are_written(tmp_path: Path) -> None:
+    expected = {
+        "spark.hadoop.fs.s3a.endpoint": "http://s3:9000",
+        "spark.executor.cores": "2",
+        "spark.ui.enabled": "true",
+    }
+    quoted = """
+    [spark.conf]
+    "spark.hadoop.fs.s3a.endpoint" = "http://s3:9000"
+    "spark.executor.cores" = 2
+    "spark.ui.enabled" = true
+    """
+    dotted = (
+        quoted.replace('"spark.', "spark.")
+        .replace('endpoint" =', "endpoint =")
+        .replace('cores" =', "cores =")
+    )
+    dotted = dotted.replace('enabled" =', "enabled =")
+    assert load(tmp_path, quoted).spark.conf == expected
+    assert load(tmp_path, dotted).spark.conf == expected
+    variable = load(tmp_path, quoted).as_environment()["STROM_SPARK_CONF"]
+    assert load(tmp_path, environment={"STROM_SPARK_CONF": variable}).spark.conf == expected
+
+
+@pytest.mark.parametrize("text", ["spark.executor.cores=2", "[1]", "2"])
+def test_options_of_spark_that_are_no_table_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(StromError, match=r"STROM_SPARK_CONF is .*write a table of Spark's own names"):
+        load(tmp_path, environment={"STROM_SPARK_CONF": text})
+
+
+def test_secrets_among_the_options_of_spark_are_not_shown(tmp_path: Path) -> None:
+    toml = "[spark.conf]\n'spark.hadoop.fs.s3a.secret.key' = 'hush'\n'spark.hadoop.fs.s3a.endpoint' = 'e'\n"
+    shown = next(each.value for each in described(load(tmp_path, toml)) if each.name == "spark.conf")
+    assert shown == {"spark.hadoop.fs.s3a.secret.key": "…", "spark.hadoop.fs.s3a.endpoint": "e"}

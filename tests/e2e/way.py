@@ -13,7 +13,7 @@ from strom.streams import topics
 from strom.streams.consumer import Record, Records
 from strom.streams.start import EARLIEST
 
-PATIENCE = 240.0
+PATIENCE = 600.0  # not asserted: a busy machine may take its time
 
 
 def await_true(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:

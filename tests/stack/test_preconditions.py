@@ -7,10 +7,12 @@ import pytest
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.stack.catalogue import choose
-from strom.stack.kafka import VERSION_FILE, Kafka, installed_version
+from strom.stack.catalogue import choose, needed_elsewhere, usual
+from strom.stack.kafka import Kafka
+from strom.stack.kafka_storage import VERSION_FILE, installed_version
 from strom.stack.lock import HomeLock, holder_pid
 from strom.stack.mosquitto import Mosquitto
+from strom.stack.own import Pipeline
 from strom.stack.postgres import Postgres, without_password
 from strom.stack.ready import announce, announced_pid, withdraw
 from strom.stack.state import status
@@ -66,6 +68,41 @@ def test_a_password_is_never_shown(url: str, shown: str) -> None:
 
 def test_serve_is_another_name_of_the_page(own_settings: Settings) -> None:
     assert [part.name for part in choose(own_settings, ["serve", "kafka"])] == ["kafka", "page"]
+
+
+def test_brokers_and_workers_are_parts_of_their_own(own_settings: Settings) -> None:
+    settings = own_settings.model_copy(
+        update={
+            "kafka": own_settings.kafka.model_copy(
+                update={"port": 9092, "controller_port": 9093, "brokers": 3}
+            ),
+            "spark": own_settings.spark.model_copy(update={"master": "cluster", "workers": 2}),
+        }
+    )
+    assert settings.kafka_bootstrap == "127.0.0.1:9092,127.0.0.1:9102,127.0.0.1:9112"
+    assert settings.kafka_replication == 3
+    names = [part.name for part in choose(settings, usual(settings))]
+    assert names[:5] == ["kafka", "kafka-2", "kafka-3", "mqtt", "postgres"]
+    assert names[5:] == ["spark-master", "spark-worker-1", "spark-worker-2", "bridge", "pipeline", "page"]
+    pipeline = choose(settings, ["pipeline"])
+    assert {part.name for part in needed_elsewhere(settings, pipeline)} == {
+        "kafka", "kafka-2", "kafka-3", "postgres", "spark-master", "spark-worker-1", "spark-worker-2",
+    }  # fmt: skip
+
+
+def test_without_being_asked_for_there_is_no_spark_cluster(own_settings: Settings) -> None:
+    assert "spark" not in usual(own_settings)
+    assert "spark" not in Pipeline(own_settings).needs
+
+
+def test_kafka_data_of_another_number_of_brokers_is_refused(own_settings: Settings) -> None:
+    data = own_settings.home / "kafka"
+    data.mkdir(parents=True)
+    (data / VERSION_FILE).write_text(installed_version() + "\n", encoding="ascii")
+    three = own_settings.model_copy(update={"kafka": own_settings.kafka.model_copy(update={"brokers": 3})})
+    Kafka(own_settings).check()  # one without a note is from before there could be several
+    with pytest.raises(StromError, match=r"was made for 1 brokers, kafka\.brokers is 3"):
+        Kafka(three).check()
 
 
 def test_an_unknown_part_is_refused_with_the_known_ones(own_settings: Settings) -> None:

@@ -106,6 +106,23 @@ def test_a_pid_file_of_postgres_that_now_names_another_program_is_no_obstacle(ow
         assert stack.state("postgres").state == "running"
 
 
+def test_sessions_of_a_killed_postgres_are_gone_before_the_next_one_runs(own_settings: Settings) -> None:
+    from strom.store.schema import connect
+
+    with Stack(own_settings, ["postgres"]) as stack, connect(own_settings.postgres_url) as busy:
+        busy.execute("CREATE TABLE written (number bigint)")
+        busy.commit()
+        session = busy.info.backend_pid
+        # Busy on its own: it hears neither of its client nor of its server until it has counted to the end.
+        busy.pgconn.send_query(b"INSERT INTO written SELECT sum(n) FROM generate_series(1, 10000000000) n")
+        gone = stack.kill("postgres")
+        stack.await_ready("postgres", other_than=gone)
+        assert birth(session) is None
+        with connect(own_settings.postgres_url) as after:
+            assert after.execute("SELECT count(*) FROM written").fetchone() == (0,)
+        busy.close()
+
+
 def test_a_port_in_use_is_told_by_number_and_setting(own_settings: Settings) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", own_settings.mqtt.port))

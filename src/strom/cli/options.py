@@ -1,7 +1,8 @@
 """The flags that many verbs share, and how they become settings."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,9 +16,14 @@ PostgresOption = Annotated[
     str | None, typer.Option("--postgres", metavar="URL", help="An existing Postgres.")
 ]
 SparkOption = Annotated[
-    str | None, typer.Option("--spark-master", metavar="URL", help="An existing Spark master.")
+    str | None,
+    typer.Option(
+        "--spark-master", metavar="URL", help="An existing Spark master; `cluster` is the embedded one."
+    ),
 ]
-HomeOption = Annotated[Path | None, typer.Option("--home", help="Folder of data and logs [default: .strom].")]
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Folder of data and logs; .strom if not given.")
+]
 
 
 def settings_from(
@@ -27,10 +33,12 @@ def settings_from(
     postgres: str | None = None,
     spark_master: str | None = None,
     home: Path | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """File, environment and these flags as one Settings."""
+    """File, environment and these flags as one Settings; `more` are those that one verb alone has, by setting."""
     return load_settings(
         {
+            **(more or {}),
             "kafka.bootstrap": kafka,
             "mqtt.address": mqtt,
             "postgres.url": postgres,

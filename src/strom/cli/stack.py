@@ -2,7 +2,9 @@
 
 import json
 import signal
+import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +22,7 @@ from strom.cli.options import (
 if TYPE_CHECKING:
     from strom.settings import Settings
 
-ONLY_HELP = "Parts to start, of kafka, mqtt, postgres, bridge, pipeline, serve [default: all]."
+ONLY_HELP = "Parts to start, of kafka, mqtt, postgres, spark, bridge, pipeline, serve; all if not given, spark only with --spark-master cluster."
 
 
 def register(app: typer.Typer) -> None:
@@ -44,14 +46,13 @@ def up(
 
     Example: strom up --only kafka,mqtt,postgres --detach
     """
-    from strom.stack.catalogue import ALL
+    from strom.stack.catalogue import usual
 
     settings = settings_from(kafka=kafka, mqtt=mqtt, postgres=postgres, spark_master=spark_master, home=home)
-    parts = [name.strip() for name in only.split(",") if name.strip()] if only is not None else list(ALL)
-    if detach:
-        _up_detached(settings, parts)
-    else:
-        _up_here(settings, parts)
+    parts = (
+        [name.strip() for name in only.split(",") if name.strip()] if only is not None else usual(settings)
+    )
+    bring_up(settings, parts, detach=detach)
 
 
 def down(home: HomeOption = None) -> None:
@@ -86,20 +87,48 @@ def status(
         _print_table(parts)
 
 
-def _up_detached(settings: "Settings", parts: list[str]) -> None:
+def bring_up(
+    settings: "Settings",
+    parts: list[str],
+    *,
+    detach: bool,
+    quiet: bool = False,
+    on_ready: Callable[[], None] | None = None,
+) -> None:
+    """Start these parts, here or in the background; `quiet` tells progress on standard error."""
+    report = _report_aside if quiet else _report
+    if detach:
+        _up_detached(settings, parts, report, on_ready)
+    else:
+        _up_here(settings, parts, report, on_ready)
+
+
+def _up_detached(
+    settings: "Settings",
+    parts: list[str],
+    report: Callable[[str], None],
+    on_ready: Callable[[], None] | None,
+) -> None:
     from strom.stack.background import start
     from strom.stack.catalogue import choose
 
     choose(settings, parts)
-    pid = start(settings, parts, _report)
-    print(f"The stack runs in the background (pid {pid}); `strom down` stops it.")
+    pid = start(settings, parts, report)
+    report(f"The stack runs in the background (pid {pid}); `strom down` stops it.")
+    if on_ready is not None:
+        on_ready()
 
 
 class _StopRequested(BaseException):
     """Raised by the first SIGINT or SIGTERM, wherever the start happens to be."""
 
 
-def _up_here(settings: "Settings", parts: list[str]) -> None:
+def _up_here(
+    settings: "Settings",
+    parts: list[str],
+    report: Callable[[str], None],
+    on_ready: Callable[[], None] | None,
+) -> None:
     from strom.stack.background import STACK
     from strom.stack.ready import announce
     from strom.stack.supervisor import Stack
@@ -107,12 +136,14 @@ def _up_here(settings: "Settings", parts: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _request_stop)
     try:
-        with Stack(settings, parts, report=_report):
+        with Stack(settings, parts, report=report):
             announce(settings.home, STACK)
-            _report("all parts are ready")
+            report("all parts are ready")
+            if on_ready is not None:
+                on_ready()
             threading.Event().wait()
     except _StopRequested:
-        _report("stopped")
+        report("stopped")
 
 
 def _request_stop(number: int, frame: FrameType | None) -> None:
@@ -124,6 +155,10 @@ def _request_stop(number: int, frame: FrameType | None) -> None:
 
 def _report(line: str) -> None:
     print(line, flush=True)
+
+
+def _report_aside(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _print_table(parts: dict[str, dict[str, Any]]) -> None:

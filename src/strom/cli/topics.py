@@ -72,7 +72,7 @@ def create(
         new_topic(
             name,
             partitions=partitions or settings.kafka.partitions,
-            replication=replication or settings.kafka.replication,
+            replication=replication or settings.kafka_replication,
             compacted=compact,
             retention_hours=retention_hours or settings.kafka.retention_hours,
         )

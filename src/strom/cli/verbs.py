@@ -8,6 +8,7 @@ import typer
 GROUPS: tuple[str, ...] = (
     "demo",
     "stack",
+    "servers",
     "bridge",
     "tail",
     "topics",

@@ -12,8 +12,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from strom.errors import StromError
 from strom.pipeline import bench_frames as frames
-from strom.pipeline.job import Pipeline, Trigger, raise_failure, source
+from strom.pipeline.job import Pipeline, Trigger, source
+from strom.pipeline.kept import first_line
 from strom.pipeline.normalise import normalise
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.session import build_session
@@ -116,11 +118,11 @@ class Lab:
             self._new_checkpoint(),
         )
         try:
-            while query.lastProgress is None and not query.status["isTriggerActive"]:
-                raise_failure([query])
+            while query.isActive and query.lastProgress is None and not query.status["isTriggerActive"]:
                 time.sleep(0.05)
             yield
-            raise_failure([query])
+            if query.exception() is not None:
+                raise StromError(f"normalise ended: {first_line(query.exception())}", exit_code=1)
         finally:
             query.stop()
 

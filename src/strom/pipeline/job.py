@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
+from strom.pipeline.cluster import await_slots
+from strom.pipeline.kept import Kept, first_line
 from strom.pipeline.lake_upkeep import keep_up
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
@@ -25,10 +26,12 @@ from strom.pipeline.store_job import STAGES as STORE_STAGES
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.admin import admin_client
+from strom.streams.offsets import find_topics, partitions_of
 
 NORMALISE = "normalise"
 STAGES = (NORMALISE, *STORE_STAGES)
-TICK_SECONDS = 5.0
+LOOK_SECONDS, TICK_SECONDS = 0.5, 5.0  # how often queries are looked at, and silences judged
 FINISH_SECONDS = 8.0  # for the batch under way, when stopped
 
 log = logging.getLogger(__name__)
@@ -61,6 +64,7 @@ class Pipeline:
     def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> None:
         spark = build_session(self._settings, "strom-pipeline")
         try:
+            await_slots(spark, self._settings, 1 if until_caught_up else self._slots(), self._stop.wait)
             if until_caught_up:
                 self.catch_up(spark)
             else:
@@ -68,6 +72,12 @@ class Pipeline:
                     self._follow(spark, job, on_ready)
         finally:
             spark.stop()
+
+    def _slots(self) -> int:
+        """The real-time query holds a task slot for each partition for good; batches need one to get on."""
+        held = len(partitions_of(find_topics(self._settings, admin_client(self._settings), [topics.RAW])))
+        stores = any(stage != NORMALISE for stage in self._stages)
+        return (held if NORMALISE in self._stages else 0) + (1 if stores else 0)
 
     def catch_up(self, spark: SparkSession) -> None:
         """What is there now, and no more: first the readings, then all that is made of them."""
@@ -82,33 +92,35 @@ class Pipeline:
         while query.isActive and not self._stop.wait(0.1):
             pass
         if query.exception() is not None:
-            raise_failure([query])
+            raise StromError(f"the query {query.name} ended: {first_line(query.exception())}", exit_code=1)
         if not self._stop.is_set():
             log.info("%s caught up", query.name)
 
     def _follow(self, spark: SparkSession, job: StoreJob | None, on_ready: Callable[[], None]) -> None:
         caught_up = CaughtUp(self._settings) if job is not None else None
-        raw = self.start_normalise(spark) if NORMALISE in self._stages else None
-        store = self._start_store(spark, job) if job is not None else None
-        queries = [query for query in (raw, store) if query is not None]
-        self._await(lambda: all(_is_at_work(query) for query in queries), queries)
+        raw = Kept(lambda: self.start_normalise(spark)) if NORMALISE in self._stages else None
+        store = Kept(lambda: self._start_store(spark, job)) if job is not None else None
+        kept = [each for each in (raw, store) if each is not None]
+        self._await_at_work(spark, kept)
         if job is not None and "archive" in job.stages and self._settings.lake.upkeep_minutes:
             keeping = (self._settings, spark, self._stop)
             threading.Thread(target=keep_up, args=keeping, name="strom-upkeep", daemon=True).start()
         if not self._stop.is_set():
             log.info("the pipeline is running: %s", ", ".join(self._stages))
             on_ready()
-        while not self._stop.wait(TICK_SECONDS):
-            raise_failure(queries)
-            if job is not None and store is not None and caught_up is not None:
-                job.tick(_now_ms(), caught_up.tells(raw, store))
+        ticked = time.monotonic()
+        while not self._stop.wait(LOOK_SECONDS):
+            _look_at(spark, kept)
+            if job is not None and store is not None and caught_up is not None and _is_over(ticked):
+                ticked = time.monotonic()
+                _tick(job, caught_up, None if raw is None else raw.query, store.query)
         log.info("the pipeline stops")
         if store is not None:
-            _let_finish(store)
+            _let_finish(store.query)
 
-    def _await(self, condition: Callable[[], bool], queries: Sequence[StreamingQuery]) -> None:
-        while not condition() and not self._stop.wait(0.1):
-            raise_failure(queries)
+    def _await_at_work(self, spark: SparkSession, kept: Sequence[Kept]) -> None:
+        while not all(_is_at_work(each.query) for each in kept) and not self._stop.wait(0.1):
+            _look_at(spark, kept)
 
     @contextmanager
     def _store_job(self, spark: SparkSession) -> Iterator[StoreJob | None]:
@@ -191,15 +203,25 @@ def _let_finish(query: StreamingQuery) -> None:
         time.sleep(0.1)
 
 
-def raise_failure(queries: Sequence[StreamingQuery]) -> None:
-    for query in queries:
-        if not query.isActive:
-            failure = query.exception()
-            raise StromError(f"the query {query.name} ended: {_first_line(failure)}", exit_code=1)
+def _look_at(spark: SparkSession, kept: Sequence[Kept]) -> None:
+    if spark.sparkContext._jsc.sc().isStopped():
+        raise StromError(
+            "Spark has stopped: the cluster has ended the application; look at its log.", exit_code=1
+        )
+    for each in kept:
+        each.look()
 
 
-def _first_line(failure: StreamingQueryException | None) -> str:
-    return str(failure).strip().splitlines()[0] if failure else "without an error"
+def _is_over(ticked: float) -> bool:
+    return time.monotonic() - ticked >= TICK_SECONDS
+
+
+def _tick(job: StoreJob, caught_up: CaughtUp, raw: StreamingQuery | None, store: StreamingQuery) -> None:
+    """What time alone tells can wait until Postgres and Kafka are there again."""
+    try:
+        job.tick(_now_ms(), caught_up.tells(raw, store))
+    except StromError as error:
+        log.warning("silences are judged later: %s", error)
 
 
 def _now_ms() -> int:

@@ -57,6 +57,7 @@ class Plan:
             "meters": sorted(self.meters),
             "source": self.source,
             "rules": settings.rules.model_dump(mode="json"),
+            "groups": {name: group.model_dump(mode="json") for name, group in settings.groups.items()},
             "late_ms": settings.late_ms,
         }
         return json.dumps(told, sort_keys=True)

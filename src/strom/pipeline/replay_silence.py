@@ -5,17 +5,16 @@ from pyspark.sql import functions as F
 
 from strom.domain.alerts import Alert, quiet_limit_ms, silence
 from strom.pipeline.late import too_late
-from strom.settings import Settings
+from strom.settings import MeterRules, RuleSettings, Settings
 from strom.store.meter_tables import load_intervals
 from strom.store.writes import Work
 
 
 def ended_silences(work: Work, readings: DataFrame, settings: Settings) -> list[Alert]:
     """Two arrivals of a meter with nothing in between for longer than it may be quiet."""
-    rules = settings.rules
+    rules = MeterRules(settings)
     limits = {
-        meter: quiet_limit_ms(interval or 0, rules.silent_pushes, rules.silent_seconds)
-        for meter, interval in load_intervals(work).items()
+        meter: _limit(rules.of(meter), interval) for meter, interval in load_intervals(work).items()
     }
     if not limits:
         return []
@@ -35,3 +34,7 @@ def ended_silences(work: Work, readings: DataFrame, settings: Settings) -> list[
         silence(row["meter"], row["before"], row["quiet"], row["arrival"], settings.page.timezone)
         for row in found
     ]
+
+
+def _limit(rules: RuleSettings, interval: int | None) -> int:
+    return quiet_limit_ms(interval or 0, rules.silent_pushes, rules.silent_seconds)

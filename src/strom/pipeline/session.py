@@ -6,6 +6,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from strom.errors import StromError
+from strom.pipeline import cluster
 from strom.settings import Settings
 
 _JAVA_OPTIONS = "-XX:-DontCompileHugeMethods"
@@ -21,16 +22,22 @@ def connector_jars() -> list[Path]:
 
 def build_session(settings: Settings, name: str = "strom") -> SparkSession:
     """A session with Delta, UTC and the settings that every stage relies on."""
+    cluster.refuse_if_away(settings)
+    cluster.warn_of_local_paths(settings)
+    # Jars are given to the executors by the driver, wherever those run.
+    more_jars = [] if settings.spark.jars is None else settings.spark.jars.split(",")
     builder = (
         SparkSession.Builder()
         .appName(name)
-        .master(settings.spark.master)
-        .config("spark.jars", ",".join(str(jar) for jar in connector_jars()))
+        .master(settings.spark_master)
+        .config("spark.jars", ",".join([*map(str, connector_jars()), *more_jars]))
         .config("spark.driver.memory", settings.spark.driver_memory)
+        .config("spark.executor.memory", settings.spark.executor_memory)
         # Wide projections become long methods, which the JVM would leave interpreted, several times slower.
         .config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
         .config("spark.executor.extraJavaOptions", _JAVA_OPTIONS)
-        .config("spark.driver.host", "127.0.0.1" if settings.spark.master.startswith("local") else "")
+        # The real-time query holds slots for good: waiting for one near the data would cost seconds in every stage.
+        .config("spark.locality.wait", "0s")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "WARN")
@@ -50,4 +57,8 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         )
         .config("spark.sql.warehouse.dir", str(settings.home.absolute() / "warehouse"))
     )
+    host = cluster.driver_host(settings)
+    given = {"spark.driver.host": host, "spark.jars.packages": settings.spark.packages} | settings.spark.conf
+    for option, value in given.items():
+        builder = builder if value is None else builder.config(option, value)
     return builder.getOrCreate()

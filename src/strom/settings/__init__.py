@@ -11,6 +11,7 @@ from strom.settings.load import FILE_NAME, load_settings
 from strom.settings.model import (
     DEFAULT_SCHEMA,
     ENV_PREFIX,
+    SAFE_COPIES,
     SCHEMA_PATTERN,
     BridgeSettings,
     KafkaSettings,
@@ -19,15 +20,17 @@ from strom.settings.model import (
     PipelineSettings,
     PostgresSettings,
     Settings,
-    SparkSettings,
 )
 from strom.settings.rules import GroupSettings, RuleSettings
+from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
 from strom.settings.surroundings import has_display, java_home
 
 __all__ = [
     "DEFAULT_SCHEMA",
+    "EMBEDDED_CLUSTER",
     "ENV_PREFIX",
     "FILE_NAME",
+    "SAFE_COPIES",
     "SCHEMA_PATTERN",
     "BridgeSettings",
     "Described",

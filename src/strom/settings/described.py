@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from strom.settings.model import Settings
 from strom.settings.section import Section
 
+_SECRET = ("password", "secret", "token", "key")  # in the names of Spark's own options
+
 
 class Described(NamedTuple):
     """One setting, as people look it up."""
@@ -38,5 +40,11 @@ def _shown(name: str, value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, dict):
-        return {key: each.model_dump(exclude_unset=True) for key, each in value.items()}
+        return {key: _shown_item(key, item) for key, item in value.items()}
     return "…" if name == "password" and value is not None else value
+
+
+def _shown_item(key: str, item: Any) -> Any:
+    if isinstance(item, Section):
+        return item.model_dump(exclude_unset=True)
+    return "…" if any(word in key for word in _SECRET) else item

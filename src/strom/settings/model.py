@@ -11,11 +11,14 @@ from pydantic import Field
 from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import Section
+from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
 
 ENV_PREFIX = "STROM_"
 DEFAULT_SCHEMA = "public"
 SCHEMA_PATTERN = r"^[a-z_][a-z0-9_]{0,39}$"
 MS_PER_DAY = 86_400_000
+BROKER_STEP = 10  # between the ports of one embedded broker and the next
+SAFE_COPIES = 3  # so many survive the loss of a broker without a pause
 
 
 class KafkaSettings(Section):
@@ -24,10 +27,18 @@ class KafkaSettings(Section):
     )
     port: int = Field(9092, description="Port of the embedded broker, on loopback.")
     controller_port: int = Field(9093, description="Port of the embedded broker's controller, on loopback.")
-    heap: str = Field("512m", description="Java heap of the embedded broker.")
+    brokers: int = Field(
+        1,
+        ge=1,
+        le=9,
+        description="Embedded brokers, each a controller too; fixed at the first start. Each has its ports 10 above the former's.",
+    )
+    heap: str = Field("512m", description="Java heap of each embedded broker.")
     partitions: int = Field(4, ge=1, description="Partitions of the topics that Strom creates.")
-    replication: int = Field(
-        1, ge=1, description="Copies of each partition of the topics that Strom creates."
+    replication: int | None = Field(
+        None,
+        ge=1,
+        description="Copies of each partition of the topics that Strom creates; empty: one on each embedded broker, three at most.",
     )
     retention_hours: int = Field(
         168, ge=1, description="How long the raw, readings, alerts and dead-letter topics keep records."
@@ -79,13 +90,6 @@ class PostgresSettings(Section):
     )
 
 
-class SparkSettings(Section):
-    master: str = Field(
-        "local[8]", description="Spark master; local[N] needs more threads than the raw topic has partitions."
-    )
-    driver_memory: str = Field("2g", description="Java heap of the Spark driver.")
-
-
 class PipelineSettings(Section):
     lake: str | None = Field(
         None, description="Root of the Delta lake, a path or URL; empty is `lake` in the home folder."
@@ -134,7 +138,27 @@ class Settings(Section):
 
     @property
     def kafka_bootstrap(self) -> str:
-        return self.kafka.bootstrap or f"127.0.0.1:{self.kafka.port}"
+        return self.kafka.bootstrap or ",".join(map(self.broker_address, range(self.kafka.brokers)))
+
+    def broker_address(self, index: int) -> str:
+        """Of one of the embedded brokers, counted from 0."""
+        return f"127.0.0.1:{self.kafka.port + BROKER_STEP * index}"
+
+    @property
+    def kafka_replication(self) -> int:
+        if self.kafka.replication is not None:
+            return self.kafka.replication
+        return 1 if self.kafka.bootstrap is not None else min(self.kafka.brokers, SAFE_COPIES)
+
+    @property
+    def spark_master(self) -> str:
+        """As Spark is told."""
+        return self.spark_cluster if self.spark.master == EMBEDDED_CLUSTER else self.spark.master
+
+    @property
+    def spark_cluster(self) -> str:
+        """The embedded cluster's master, or the one that its workers join."""
+        return self.spark.join or f"spark://{self.spark.host}:{self.spark.port}"
 
     @property
     def mqtt_address(self) -> tuple[str, int]:

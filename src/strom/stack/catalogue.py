@@ -3,33 +3,47 @@
 from collections.abc import Iterable
 
 from strom.errors import StromError
-from strom.settings import Settings
+from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.kafka import Kafka
 from strom.stack.mosquitto import Mosquitto
 from strom.stack.own import Bridge, Page, Pipeline
 from strom.stack.part import Part
 from strom.stack.postgres import Postgres
+from strom.stack.spark import SparkMaster, SparkWorker
 
-PARTS: tuple[type[Part], ...] = (Kafka, Mosquitto, Postgres, Bridge, Pipeline, Page)
+PARTS: tuple[type[Part], ...] = (
+    Kafka, Mosquitto, Postgres, SparkMaster, SparkWorker, Bridge, Pipeline, Page,
+)  # fmt: skip
 # The contract's names in the order of `status`. The gateway has its place although nothing starts it yet.
 STATUS_NAMES = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page", "gateway")
 ALIASES = {"serve": "page"}
-ALL = tuple(part.name for part in PARTS)
+SPARK = "spark"
+ALL = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page")
 SERVERS = ("kafka", "mqtt", "postgres")
+
+
+def usual(settings: Settings) -> list[str]:
+    """What `strom up` starts: all, and the embedded Spark cluster where the pipeline is to run on it."""
+    return [*ALL, *([SPARK] if settings.spark.master == EMBEDDED_CLUSTER else [])]
 
 
 def choose(settings: Settings, names: Iterable[str]) -> list[Part]:
     """The parts of these names, in the order of the catalogue; an unknown name is refused."""
     wanted = {ALIASES.get(name, name) for name in names}
-    unknown = sorted(wanted - set(ALL))
+    unknown = sorted(wanted - {*ALL, SPARK})
     if unknown:
-        known = ", ".join("serve" if name == "page" else name for name in ALL)
+        known = ", ".join("serve" if name == "page" else name for name in (*ALL, SPARK))
         raise StromError(f"{unknown[0]} is not a part of the stack: choose from {known}.")
-    return [part(settings) for part in PARTS if part.name in wanted]
+    return [part for part in every_part(settings) if (part.group or part.name) in wanted]
+
+
+def every_part(settings: Settings) -> list[Part]:
+    """All parts that there can be with these settings."""
+    return [part for kind in PARTS for part in kind.all_of(settings)]
 
 
 def needed_elsewhere(settings: Settings, chosen: list[Part]) -> list[Part]:
     """Parts that the chosen ones need, but that are not started with them: they must run already."""
-    names = {part.name for part in chosen}
-    needed = {need for part in chosen if not part.external for need in part.needs} - names
-    return [part(settings) for part in PARTS if part.name in needed]
+    here = {name for part in chosen for name in part.names}
+    needed = {need for part in chosen if not part.external for need in part.needs} - here
+    return [part for part in every_part(settings) if part.names & needed]

@@ -37,8 +37,8 @@ message_size_limit {limit}
 
 
 class Mosquitto(Part):
-    name: ClassVar[str] = "mqtt"
-    label: ClassVar[str] = "Mosquitto"
+    name: str = "mqtt"
+    label: str = "Mosquitto"
     user: ClassVar[str | None] = "mosquitto"
 
     @property

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import ClassVar
 
+from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.part import NotReadyError, Part
 from strom.stack.ready import announced_pid, withdraw
 
@@ -31,9 +32,9 @@ class OwnPart(Part):
 
 
 class Bridge(OwnPart):
-    name: ClassVar[str] = "bridge"
-    label: ClassVar[str] = "the bridge"
-    needs: ClassVar[tuple[str, ...]] = ("kafka", "mqtt")
+    name: str = "bridge"
+    label: str = "the bridge"
+    needs: tuple[str, ...] = ("kafka", "mqtt")
     verb: ClassVar[tuple[str, ...]] = ("bridge",)
 
     @property
@@ -43,22 +44,29 @@ class Bridge(OwnPart):
 
 
 class Pipeline(OwnPart):
-    name: ClassVar[str] = "pipeline"
-    label: ClassVar[str] = "the pipeline"
-    needs: ClassVar[tuple[str, ...]] = ("kafka", "postgres")
+    name: str = "pipeline"
+    label: str = "the pipeline"
+    needs: tuple[str, ...] = ("kafka", "postgres")
     verb: ClassVar[tuple[str, ...]] = ("pipeline", "run")
-    start_seconds: ClassVar[float] = 240.0  # a JVM, a Spark session and two queries on a busy small machine
-    stop_seconds: ClassVar[float] = 60.0
+    start_seconds: float = 240.0  # a JVM, a Spark session and two queries on a busy small machine
+    stop_seconds: float = 60.0
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        if settings.spark.master == EMBEDDED_CLUSTER:
+            self.needs = (*self.needs, "spark")
+        if not settings.spark_master.startswith("local"):
+            self.start_seconds += settings.spark.wait_seconds
 
     @property
     def address(self) -> str:
-        return self.settings.spark.master
+        return self.settings.spark_master
 
 
 class Page(OwnPart):
-    name: ClassVar[str] = "page"
-    label: ClassVar[str] = "the page"
-    needs: ClassVar[tuple[str, ...]] = ("kafka", "postgres")
+    name: str = "page"
+    label: str = "the page"
+    needs: tuple[str, ...] = ("kafka", "postgres")
     verb: ClassVar[tuple[str, ...]] = ("serve",)
 
     @property

@@ -19,13 +19,14 @@ class NotReadyError(Exception):
 
 
 class Part(ABC):
-    name: ClassVar[str]  # as in `strom status --json`
-    label: ClassVar[str]  # as in sentences
-    needs: ClassVar[tuple[str, ...]] = ()  # parts that must be ready before this one starts
+    name: str  # as in `strom status --json`
+    label: str  # as in sentences
+    group: ClassVar[str | None] = None  # the name for `--only` where several parts share one; else its own
+    needs: tuple[str, ...] = ()  # names or groups of parts that must be ready before this one starts
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     death_signal: ClassVar[signal.Signals] = signal.SIGKILL  # sent by the kernel when the supervisor dies
-    stop_seconds: ClassVar[float] = 20.0  # after this a part that does not stop is killed
-    start_seconds: ClassVar[float] = 120.0
+    stop_seconds: float = 20.0  # after this a part that does not stop is killed
+    start_seconds: float = 120.0
     # Right after a crash the system may still hold what a server's former process had.
     first_attempts: ClassVar[int] = 3
     user: ClassVar[str | None] = None  # whom to run as when started by root
@@ -33,6 +34,16 @@ class Part(ABC):
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.home = settings.home.absolute()
+
+    @classmethod
+    def all_of(cls, settings: Settings) -> list["Part"]:
+        """As many of it as the settings say."""
+        return [cls(settings)]
+
+    @property
+    def names(self) -> set[str]:
+        """By which others may need it."""
+        return {self.name} if self.group is None else {self.name, self.group}
 
     @property
     @abstractmethod

@@ -1,5 +1,7 @@
 """The embedded Postgres: a cluster under the home folder, on loopback, for the user and database `strom`."""
 
+import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -10,11 +12,12 @@ from urllib.parse import urlsplit, urlunsplit
 from strom.errors import StromError
 from strom.stack.owner import as_user, give
 from strom.stack.part import NotReadyError, Part
-from strom.stack.processes import command_of
+from strom.stack.processes import await_end, command_of, working_in
 from strom.stack.programs import find_postgres, postgres_version
 
 HOST = "127.0.0.1"
 NAME = "strom"
+ORPHAN_SECONDS = 10.0
 OPTIONS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",  # its path would have to be short and open to its user
@@ -26,8 +29,8 @@ OPTIONS = {
 
 
 class Postgres(Part):
-    name: ClassVar[str] = "postgres"
-    label: ClassVar[str] = "Postgres"
+    name: str = "postgres"
+    label: str = "Postgres"
     user: ClassVar[str | None] = "postgres"
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT  # 'fast': ends sessions, writes a checkpoint
     death_signal: ClassVar[signal.Signals] = signal.SIGQUIT  # 'immediate': takes its own children along
@@ -99,7 +102,21 @@ class Postgres(Part):
         if marker.exists():
             pid = int(marker.read_text(encoding="ascii").split()[0])
             if str(self.data) not in command_of(pid):
+                self._end_orphans()
                 marker.unlink()
+
+    def _end_orphans(self) -> None:
+        """Sessions of a server that was killed go on with what they were at, and would write beside the new one.
+
+        Postgres guards against that by the very file that is dropped next. What they have not committed is undone.
+        """
+        for pid in working_in(self.data.resolve()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            if not await_end(pid, ORPHAN_SECONDS):
+                raise StromError(
+                    f"A session of a former Postgres (pid {pid}) does not end: end it, then start again."
+                )
 
     def _create_cluster(self) -> None:
         """In a folder beside, renamed when complete: an interruption leaves nothing half-made behind."""

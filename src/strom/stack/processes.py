@@ -23,6 +23,18 @@ def command_of(pid: int) -> list[str]:
         return []
 
 
+def working_in(folder: Path) -> list[int]:
+    """Every process whose working folder this is, as far as we may see them."""
+    found: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cwd").readlink() == folder:
+                found.append(int(entry.name))
+        except OSError:
+            continue  # gone by now, or not ours to look at
+    return found
+
+
 def is_alive(pid: int | None) -> bool:
     return pid is not None and birth(pid) is not None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from strom.settings import Settings
-from strom.stack.catalogue import PARTS, STATUS_NAMES
+from strom.stack.catalogue import STATUS_NAMES, every_part
 from strom.stack.children import kill_group
 from strom.stack.lock import holder_pid
 from strom.stack.processes import await_end, birth, is_alive
@@ -50,9 +50,9 @@ def status(settings: Settings) -> dict[str, dict[str, Any]]:
     """The contract's object: for each part its state, address, pid where it runs here, and restarts."""
     home = settings.home.absolute()
     supervised = _read(home) if holder_pid(home) is not None else {}
-    found = {part.name: part(settings) for part in PARTS}
+    found = {part.name: part for part in every_part(settings)}
     answer: dict[str, dict[str, Any]] = {}
-    for name in STATUS_NAMES:
+    for name in (*STATUS_NAMES, *(more for more in supervised if more not in STATUS_NAMES)):
         part = found.get(name)
         state = supervised.get(name) or PartState(STOPPED, part.address if part else "")
         if part is not None and part.external and state.state == STOPPED:

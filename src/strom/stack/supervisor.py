@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.stack.catalogue import ALL, choose, needed_elsewhere
+from strom.stack.catalogue import choose, needed_elsewhere, usual
 from strom.stack.guardian import Guardian
 from strom.stack.keeper import Keeper, check_elsewhere
 from strom.stack.lock import HomeLock
@@ -30,11 +30,15 @@ class Stack:
     """`with Stack(settings, ["kafka", "mqtt"]) as stack:` is ready inside and gone after."""
 
     def __init__(
-        self, settings: Settings, parts: Iterable[str] = ALL, *, report: Callable[[str], None] = _silent
+        self,
+        settings: Settings,
+        parts: Iterable[str] | None = None,  # None: all that `strom up` starts
+        *,
+        report: Callable[[str], None] = _silent,
     ) -> None:
         self.settings = settings
         self.home = settings.home.absolute()
-        self._parts = choose(settings, parts)
+        self._parts = choose(settings, usual(settings) if parts is None else parts)
         self._report = report
         self._lock = HomeLock(self.home)
         self._keepers: dict[str, Keeper] = {}
@@ -155,7 +159,7 @@ class Stack:
         left = dict(self._keepers)
         while left:
             used = {need for keeper in left.values() for need in keeper.part.needs}
-            now = [keeper for name, keeper in left.items() if name not in used]
+            now = [keeper for keeper in left.values() if not keeper.part.names & used]
             await asyncio.gather(*(self._stop_one(keeper) for keeper in now))
             left = {name: keeper for name, keeper in left.items() if keeper not in now}
         await self._loop.shutdown_default_executor()
@@ -166,7 +170,7 @@ class Stack:
             await keeper.halt()
 
     def _needs(self, keeper: Keeper) -> list[Keeper]:
-        return [self._keepers[need] for need in keeper.part.needs if need in self._keepers]
+        return [each for each in self._keepers.values() if each.part.names & set(keeper.part.needs)]
 
     def _changed(self) -> None:
         write_state(self.home, {name: keeper.state for name, keeper in self._keepers.items()})

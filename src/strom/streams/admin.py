@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from strom.errors import StromError
-from strom.settings import Settings
+from strom.settings import SAFE_COPIES, Settings
 from strom.streams.client import ANSWER_SECONDS, as_strom_error, common_config, error_of
 from strom.streams.topics import CONTRACT, MAX_MESSAGE_BYTES
 
@@ -39,18 +39,42 @@ def topic_names(
     }
 
 
+def await_brokers(settings: Settings, count: int, timeout: float = ANSWER_SECONDS) -> None:
+    """Until so many brokers have joined the cluster: a topic with a copy on each cannot be made before."""
+    client = admin_client(settings)
+    deadline = time.monotonic() + timeout
+    while (there := len(broker_ids(settings, client, timeout))) < count:
+        if time.monotonic() > deadline:
+            raise StromError(
+                f"Only {there} of {count} Kafka brokers have joined; look at the logs of the others."
+            )
+        time.sleep(_VISIBLE_PAUSE)
+
+
+def broker_ids(
+    settings: Settings, client: AdminClient | None = None, timeout: float = ANSWER_SECONDS
+) -> set[int]:
+    """The brokers that take part in the cluster at this moment."""
+    try:
+        return set((client or admin_client(settings)).list_topics(timeout=timeout).brokers)
+    except KafkaException as error:
+        raise as_strom_error(settings, "list its brokers", error) from None
+
+
 def ensure_contract_topics(settings: Settings, timeout: float = ANSWER_SECONDS) -> list[str]:
     """Create the contract's missing topics and wait until they can be used; returns the new ones."""
     client = admin_client(settings)
     existing = topic_names(settings, client, timeout)
     missing = [topic for topic in CONTRACT if topic.name not in existing]
+    if missing and settings.kafka.bootstrap is None:
+        await_brokers(settings, settings.kafka.brokers)
     created = create_topics(
         settings,
         [
             new_topic(
                 topic.name,
                 partitions=settings.kafka.partitions,
-                replication=settings.kafka.replication,
+                replication=settings.kafka_replication,
                 compacted=topic.compacted,
                 retention_hours=settings.kafka.retention_hours,
             )
@@ -66,8 +90,13 @@ def ensure_contract_topics(settings: Settings, timeout: float = ANSWER_SECONDS) 
 def new_topic(
     name: str, *, partitions: int, replication: int, compacted: bool, retention_hours: int
 ) -> NewTopic:
-    """A topic as Strom sets it up: compacted, or kept for some hours; with room for the largest payload."""
+    """A topic as Strom sets it up: compacted, or kept for some hours; with room for the largest payload.
+
+    With three copies or more, nothing is confirmed before two brokers have it, and one may be lost without a pause.
+    """
     config = {"max.message.bytes": str(MAX_MESSAGE_BYTES)}
+    if replication >= SAFE_COPIES:
+        config["min.insync.replicas"] = str(SAFE_COPIES - 1)
     if compacted:
         config["cleanup.policy"] = "compact"
     else:
