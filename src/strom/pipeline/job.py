@@ -14,19 +14,21 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
+from strom.pipeline.ending import let_finish
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.session import build_session
+from strom.pipeline.sql.user_queries import UserQueries
 from strom.pipeline.store_job import STAGES as STORE_STAGES
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.streams import topics
 
 NORMALISE = "normalise"
-STAGES = (NORMALISE, *STORE_STAGES)
+QUERIES = "queries"  # those that users keep in a folder; none without one
+STAGES = (NORMALISE, *STORE_STAGES, QUERIES)
 TICK_SECONDS = 5.0
-FINISH_SECONDS = 8.0  # for the batch under way, when stopped
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +52,15 @@ class Pipeline:
     def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> None:
         spark = build_session(self._settings, "strom-pipeline")
         job = self._store_job(spark)
+        own = self._user_queries(spark) if not until_caught_up else None
         try:
             if until_caught_up:
                 self._catch_up(spark, job)
             else:
-                self._follow(spark, job, on_ready)
+                self._follow(spark, job, own, on_ready)
         finally:
+            if own is not None:
+                own.stop()
             for query in spark.streams.active:
                 query.stop()
             if job is not None:
@@ -78,30 +83,39 @@ class Pipeline:
         if not self._stop.is_set():
             log.info("%s caught up", query.name)
 
-    def _follow(self, spark: SparkSession, job: StoreJob | None, on_ready: Callable[[], None]) -> None:
+    def _follow(
+        self, spark: SparkSession, job: StoreJob | None, own: UserQueries | None, on_ready: Callable[[], None]
+    ) -> None:
         caught_up = CaughtUp(self._settings) if job is not None else None
         raw = self._start_normalise(spark) if NORMALISE in self._stages else None
         store = self._start_store(spark, job) if job is not None else None
         queries = [query for query in (raw, store) if query is not None]
         self._await(lambda: all(_is_at_work(query) for query in queries), queries)
         if not self._stop.is_set():
-            log.info("the pipeline is running: %s", ", ".join(self._stages))
+            at_work = [stage for stage in self._stages if stage != QUERIES or own is not None]
+            log.info("the pipeline is running: %s", ", ".join(at_work))
             on_ready()
+            if own is not None:
+                own.start()
         while not self._stop.wait(TICK_SECONDS):
             _raise_failure(queries)
             if job is not None and store is not None and caught_up is not None:
                 job.tick(_now_ms(), caught_up.tells(raw, store))
         log.info("the pipeline stops")
         if store is not None:
-            _let_finish(store)
+            let_finish(store)
 
     def _await(self, condition: Callable[[], bool], queries: Sequence[StreamingQuery]) -> None:
         while not condition() and not self._stop.wait(0.1):
             _raise_failure(queries)
 
     def _store_job(self, spark: SparkSession) -> StoreJob | None:
-        chosen = [stage for stage in self._stages if stage != NORMALISE]
+        chosen = [stage for stage in self._stages if stage in STORE_STAGES]
         return StoreJob(self._settings, spark, chosen) if chosen else None
+
+    def _user_queries(self, spark: SparkSession) -> UserQueries | None:
+        folder = self._settings.query_folder if QUERIES in self._stages else None
+        return UserQueries(self._settings, spark, folder) if folder is not None else None
 
     def _start_normalise(self, spark: SparkSession, *, available_now: bool = False) -> StreamingQuery:
         writer = (
@@ -156,13 +170,6 @@ class Pipeline:
 
 def _is_at_work(query: StreamingQuery) -> bool:
     return bool(query.status["isTriggerActive"]) or query.lastProgress is not None
-
-
-def _let_finish(query: StreamingQuery) -> None:
-    """Give a batch under way the time to end; cut off, it would only have to be repeated."""
-    deadline = time.monotonic() + FINISH_SECONDS
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-        time.sleep(0.1)
 
 
 def _raise_failure(queries: Sequence[StreamingQuery]) -> None:

@@ -17,6 +17,7 @@ from strom.settings.model import (
     RuleSettings,
     Settings,
     SparkSettings,
+    SqlSettings,
 )
 from strom.settings.surroundings import has_display, java_home
 
@@ -33,6 +34,7 @@ __all__ = [
     "RuleSettings",
     "Settings",
     "SparkSettings",
+    "SqlSettings",
     "described",
     "has_display",
     "java_home",

@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from strom.durations import DURATION_PATTERN
+
 ENV_PREFIX = "STROM_"
 
 
@@ -93,6 +95,18 @@ class PipelineSettings(Section):
     max_batch: int = Field(200_000, ge=1, description="Readings taken into one micro-batch at most.")
 
 
+class SqlSettings(Section):
+    queries: Path | None = Field(
+        None,
+        description="Folder of the queries that run with the pipeline; empty is `queries` in the working folder, if it is there.",
+    )
+    late: str = Field(
+        "10m",
+        pattern=DURATION_PATTERN,
+        description="How late a reading may come and still count in a live query.",
+    )
+
+
 class PageSettings(Section):
     host: str = Field("127.0.0.1", description="Address the page and API listen on.")
     port: int = Field(8080, description="Port of the page and API.")
@@ -129,6 +143,7 @@ class Settings(Section):
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()
     pipeline: PipelineSettings = PipelineSettings()
+    sql: SqlSettings = SqlSettings()
     page: PageSettings = PageSettings()
     rules: RuleSettings = RuleSettings()
 
@@ -154,6 +169,17 @@ class Settings(Section):
     @property
     def checkpoint_root(self) -> str:
         return self.pipeline.checkpoints or str(self.home.absolute() / "checkpoints")
+
+    @property
+    def query_folder(self) -> Path | None:
+        """Where the queries of the pipeline are; None where there are none."""
+        usual = Path("queries")
+        return self.sql.queries or (usual if usual.is_dir() else None)
+
+    @property
+    def query_states(self) -> Path:
+        """The file in which the pipeline tells how those queries are."""
+        return self.home / "run" / "queries.json"
 
     def as_environment(self) -> dict[str, str]:
         """The settings that were given anywhere as `STROM_…` variables, for Strom's own child processes."""
