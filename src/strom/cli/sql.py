@@ -132,7 +132,7 @@ def _run_once(settings: "Settings", asked: "QueryFile", limit: int | None, form:
     query_of(asked.text)  # what is no query at all need not wait for Spark
     _say("Spark starts")
     with quiet_session(settings) as spark:
-        frame = Views(spark, settings, Sources(spark, settings), _say).query(asked.text)
+        frame = Views(settings, Sources(spark, settings), _say).query(asked.text)
         if is_explain(asked.text):
             print(frame.collect()[0][0])
             return

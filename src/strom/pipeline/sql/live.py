@@ -43,11 +43,10 @@ class LiveQuery:
     ) -> None:
         if wish.into is not None:
             into.check_topic(wish.into)
-        # A session of its own: its views are nobody else's.
-        self._spark = spark.newSession()
         self._settings = settings
         self._wish = wish
-        views = Views(self._spark, settings, Sources(self._spark, settings, wish.live), report)
+        # A session of its own: its views are nobody else's.
+        views = Views(settings, Sources(spark.newSession(), settings, wish.live), report)
         self._frame = views.query(wish.text)
         if wish.into is not None:
             into.check_no_loop(wish.into, views.topics)

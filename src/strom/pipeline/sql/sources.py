@@ -37,15 +37,15 @@ class Sources:
 
     def __init__(self, spark: SparkSession, settings: Settings, live: Live | None = None) -> None:
         self.live = live
-        self._spark = spark
+        self.spark = spark
         self._settings = settings
 
     def has_lake(self) -> bool:
-        return DeltaTable.isDeltaTable(self._spark, self._lake)
+        return DeltaTable.isDeltaTable(self.spark, self._lake)
 
     def lake(self) -> DataFrame:
         """Every reading that the pipeline has taken in, each once."""
-        return self._spark.read.format("delta").load(self._lake)
+        return self.spark.read.format("delta").load(self._lake)
 
     def readings(self) -> DataFrame:
         """The topic `readings` in the form of the lake, each origin once as far as `late` goes back."""
@@ -81,7 +81,7 @@ class Sources:
         ).close()  # a server that is away is one sentence here, and a page there
         options = jdbc_options(self._settings.postgres_url)
         return (
-            self._spark.read.format("jdbc")
+            self.spark.read.format("jdbc")
             .options(
                 **options,
                 dbtable=name,
@@ -107,11 +107,11 @@ class Sources:
             "kafka.max.partition.fetch.bytes": str(4 * topics.MAX_MESSAGE_BYTES),
         }
         if self.live is None:
-            return self._spark.read.format("kafka").options(**options, startingOffsets="earliest").load()
+            return self.spark.read.format("kafka").options(**options, startingOffsets="earliest").load()
         limit = str(self._settings.pipeline.max_batch)
         begin = _start_options(self.live.start)
         return (
-            self._spark.readStream.format("kafka")
+            self.spark.readStream.format("kafka")
             .options(**options, **begin, maxOffsetsPerTrigger=limit)
             .load()
         )

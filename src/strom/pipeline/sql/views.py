@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from strom.errors import StromError
 from strom.pipeline.sql.sources import Sources
@@ -27,15 +27,11 @@ class Views:
     """Makes views by name; `made` tells where each came from, `topics` which topics are read."""
 
     def __init__(
-        self,
-        spark: SparkSession,
-        settings: Settings,
-        sources: Sources,
-        report: Callable[[str], None] = lambda line: None,
+        self, settings: Settings, sources: Sources, report: Callable[[str], None] = lambda line: None
     ) -> None:
         self.made: set[str] = set()
         self.topics: set[str] = set()
-        self._spark = spark
+        self._spark = sources.spark
         self._settings = settings
         self._sources = sources
         self._report = report
