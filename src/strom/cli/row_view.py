@@ -69,14 +69,11 @@ class TableView:
         if not cells:
             return 0
         widest = [max(len(each[place]) for each in cells) for place in range(len(self._names))]
-        if self._room() < len(self._names) * (LEAST_WIDTH + _PADDING) and len(self._names) > 1:
+        if self._console.width < len(self._names) * (LEAST_WIDTH + _PADDING) and len(self._names) > 1:
             self._show_below(cells)
         else:
             self._show_beside(cells, widest)
         return len(cells)
-
-    def _room(self) -> int:
-        return self._console.width
 
     def _show_beside(self, cells: list[list[str]], widest: list[int]) -> None:
         known = self._widths or [len(name) for name in self._names]
@@ -88,7 +85,7 @@ class TableView:
         )
         for name, numeric, width in zip(self._names, self._numeric, widths, strict=True):
             justify: Any = "right" if numeric else "left"
-            least = min(width, max(LEAST_WIDTH, self._room() // len(self._names) - _PADDING))
+            least = min(width, max(LEAST_WIDTH, self._console.width // len(self._names) - _PADDING))
             table.add_column(
                 Text(safe(name)),
                 justify=justify,

@@ -1,5 +1,6 @@
 """`strom sql`: ask readings, tables and topics in SQL, once or as they come."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,6 +82,8 @@ def sql(
         raise StromError("Give --json or --csv, not both.")
     if not live and any(each is not None for each in (into, name, start, late, mode, lasting)):
         raise StromError("--into, --name, --from, --late, --mode and --for belong to --live; add it.")
+    if name is not None and into is None:
+        raise StromError("--name is the name of a query that writes --into a topic; give that, too.")
     asked = _asked(query, file)
     chosen = {"from": start, "late": late, "mode": mode}
     asked.options.update({option: value for option, value in chosen.items() if value is not None})
@@ -138,7 +141,11 @@ def _run_once(settings: "Settings", asked: "QueryFile", limit: int | None, form:
             return
         shown = limit or (None if any(form) else TABLE_ROWS)
         rows = fetched(frame, None if shown is None else shown + 1)
-        count = _view(columns_of(frame), form).show(islice(rows, shown))
+        try:
+            count = _view(columns_of(frame), form).show(islice(rows, shown))
+        except BrokenPipeError:
+            _close_output()
+            return
         more = next(rows, None) is not None
     _say(f"{count:,} rows" + (", and there are more (--limit)" if more else ""))
 
@@ -169,7 +176,8 @@ def _run_live(
     seconds = None if lasting is None else duration(lasting) / 1000
     stopped = threading.Event()
     _say("Spark starts")
-    with stop_on_signals(stopped.set), quiet_session(settings) as spark, TemporaryDirectory() as scratch:
+    # Spark takes Ctrl-C for itself when it starts: the signals are ours only after that.
+    with quiet_session(settings) as spark, stop_on_signals(stopped.set), TemporaryDirectory() as scratch:
         prepared = LiveQuery(spark, settings, wish, _say)
         if into is not None:
             query = prepared.start_into(name or into, trigger_seconds=settings.pipeline.trigger_seconds)
@@ -182,6 +190,11 @@ def _run_live(
         watch.until(stopped.is_set, seconds)
         if watch.late:
             _say(f"{watch.late:,} records came too late to count; --late gives them more time")
+
+
+def _close_output() -> None:
+    """Whoever read the rows has seen enough; what Python would still write at its end has nowhere to go."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - open until the end of the process
 
 
 class _Shown:
@@ -198,6 +211,7 @@ class _Shown:
         try:
             count = self._view.show(rows[: self._left])
         except BrokenPipeError:
+            _close_output()
             self._stopped.set()
             return
         if self._left is not None:

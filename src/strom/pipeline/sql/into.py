@@ -60,7 +60,7 @@ def records_of(frame: DataFrame) -> DataFrame:
 def checkpoint_of(settings: Settings, name: str, *text: str) -> str:
     """A changed text is another query: its state would not fit."""
     digest = hashlib.sha256("\0".join(text).encode()).hexdigest()[:12]
-    return f"{settings.checkpoint_root}/sql/{name}-{digest}"
+    return f"{settings.checkpoint_root}/sql/{re.sub(r'[^a-zA-Z0-9._-]', '_', name)}-{digest}"
 
 
 def to_topic(settings: Settings, frame: DataFrame, topic: str) -> DataStreamWriter:

@@ -104,24 +104,31 @@ class UserQueries:
         entry = self._entries.setdefault(name, _Entry(text=""))
         try:
             file = read_query(path)
-            if file.text != entry.text:
-                _end(entry)
-                entry = self._entries[name] = _Entry(file.text)
-            if entry.query is not None and not entry.query.isActive:
-                failure = entry.query.exception()
-                entry.query = None
-                raise StromError(as_sentence(failure) if failure else "It ended without an error.")
-            if entry.query is None and now >= entry.next_try:
-                self._begin(name, file, entry, now)
         except StromError as error:
-            self._break(name, entry, str(error), now)
-        except (PySparkException, Py4JError) as error:
-            self._break(name, entry, as_sentence(error), now)
+            if entry.query is not None or now >= entry.next_try:
+                _end(entry)
+                self._break(name, entry, str(error), now)
+            return
+        if file.text != entry.text:
+            _end(entry)
+            entry = self._entries[name] = _Entry(file.text)
+        if entry.query is not None and not entry.query.isActive:
+            failure, entry.query = entry.query.exception(), None
+            self._break(name, entry, as_sentence(failure) if failure else "It ended without an error.", now)
+        if entry.query is None and now >= entry.next_try:
+            self._begin(name, file, entry, now)
 
     def _begin(self, name: str, file: QueryFile, entry: _Entry, now: float) -> None:
-        wish = wish_of(self._settings, file)
-        query = LiveQuery(self._spark, self._settings, wish)
-        entry.query = query.start_into(file.name, trigger_seconds=self._settings.pipeline.trigger_seconds)
+        try:
+            wish = wish_of(self._settings, file)
+            query = LiveQuery(self._spark, self._settings, wish)
+            entry.query = query.start_into(file.name, trigger_seconds=self._settings.pipeline.trigger_seconds)
+        except StromError as error:
+            self._break(name, entry, str(error), now)
+            return
+        except (PySparkException, Py4JError) as error:
+            self._break(name, entry, as_sentence(error), now)
+            return
         entry.into, entry.started, entry.sentence = wish.into or "", now, ""
         log.info("%s runs into %s (%s)", name, wish.into, query.mode)
 
