@@ -31,7 +31,10 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
             "strom: alerts is written by Strom itself; choose another topic",
         ),
         (("--live", "SELECT 1", "--late", "soon"), "strom: 'soon' is no duration; write it as 90s"),
-        (("--live", "SELECT 1", "--from", "-5"), "strom: `-- from:` takes earliest, latest or a time"),
+        (
+            ("--live", "SELECT 1", "--from", "-5"),
+            "strom: A live query begins at earliest, latest or a time, not at an offset.\n",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_without_waiting_for_spark(

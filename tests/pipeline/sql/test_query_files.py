@@ -44,7 +44,7 @@ def test_a_wrong_head_is_told(head: str, sentence: str) -> None:
     assert str(refused.value).startswith(sentence)
 
 
-@pytest.mark.parametrize(("option", "why"), [("late: soon", "no duration"), ("from: 17", "not an offset")])
+@pytest.mark.parametrize(("option", "why"), [("late: soon", "no duration"), ("from: 17", "not at an offset")])
 def test_a_wrong_value_is_told_when_it_is_used(option: str, why: str) -> None:
     with pytest.raises(StromError, match=why):
         parse_query("a", f"-- {option}\n{QUERY}").live(Settings())

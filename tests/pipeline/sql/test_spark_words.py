@@ -39,9 +39,23 @@ FAILED = (
 )
 
 
+PYTHON = (
+    "[STREAM_FAILED] Query [id = 1-2, runId = 3-4] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] An error "
+    "occurred in the user provided function in foreach batch sink. Reason: An exception was raised by the Python Proxy. "
+    "Return Message: Traceback (most recent call last):\n  File 'x', line 1, in call\n    raise e\n"
+    "pyspark.errors.exceptions.captured.ArithmeticException: " + ZERO
+)
+ABORTED = "[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure\n\tat org.x.Y(Z.scala)"
+
+
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
+        (
+            PYTHON,
+            "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead (line 2, column 8).",
+        ),
+        (ABORTED, "Job aborted due to stage failure."),
         (SYNTAX, "Syntax error at or near 'x' (line 1, column 15)."),
         (
             COLUMN,

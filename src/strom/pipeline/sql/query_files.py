@@ -9,7 +9,7 @@ from strom.errors import StromError
 from strom.pipeline.sql.modes import FOR_TOPIC
 from strom.pipeline.sql.sources import Live
 from strom.settings import Settings
-from strom.streams.start import Kind, parse_start
+from strom.streams.start import parse_start
 
 SUFFIX = ".sql"
 OPTIONS = ("into", "late", "mode", "from")
@@ -26,8 +26,6 @@ class QueryFile:
 
     def live(self, settings: Settings, usual_start: str = "latest") -> Live:
         start = parse_start(self.options.get("from", usual_start), settings.page.timezone)
-        if start.kind is Kind.OFFSET:
-            raise StromError("`-- from:` takes earliest, latest or a time, not an offset.")
         return Live(start, duration(self.options.get("late", settings.sql.late)))
 
 

@@ -27,6 +27,10 @@ class Live:
     start: Start
     late_ms: int
 
+    def __post_init__(self) -> None:
+        if self.start.kind is Kind.OFFSET:
+            raise StromError("A live query begins at earliest, latest or a time, not at an offset.")
+
     @property
     def late(self) -> str:
         return f"{self.late_ms} milliseconds"
@@ -120,8 +124,4 @@ class Sources:
 def _start_options(start: Start) -> dict[str, str]:
     if start.kind is Kind.TIME:
         return {"startingTimestamp": str(max(0, start.value)), "startingOffsetsByTimestampStrategy": "latest"}
-    if start.kind is Kind.OFFSET:
-        raise StromError(
-            "A live query begins at earliest, latest or a time, not at an offset; correct --from."
-        )
     return {"startingOffsets": start.kind.value}
