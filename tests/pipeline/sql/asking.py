@@ -9,12 +9,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from strom.domain.master_data import entry
 from strom.domain.reading import time_text
 from strom.pipeline.sql.live import LiveQuery, Wish
 from strom.pipeline.sql.result import fetched
 from strom.pipeline.sql.sources import Live, Sources
 from strom.pipeline.sql.views import Views
 from strom.settings import Settings
+from strom.store.master_data import save_entries
+from strom.store.writes import Writer
 from strom.streams import topics
 from strom.streams.consumer import Records
 from strom.streams.producer import open_producer
@@ -73,15 +76,21 @@ class Listening:
         self.query.stop()
 
     def await_rows(self, done: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        self.await_true(lambda: done(self.rows))
+        await_true(lambda: self.query.exception() is not None or done(self.rows))
+        assert self.query.exception() is None, self.query.exception()
         return self.rows
 
-    def await_true(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert self.query.exception() is None, self.query.exception()
-            assert time.monotonic() < deadline, f"waited in vain; these came: {self.rows}"
-            time.sleep(0.05)
+
+def await_true(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def set_area(settings: Settings, meter: str, area: str) -> None:
+    with Writer(settings.postgres_url) as writer, writer.work() as work:
+        save_entries(work, [entry(meter, {"area": area})])
 
 
 def values_in(settings: Settings, topic: str) -> list[tuple[str | None, dict[str, Any]]]:

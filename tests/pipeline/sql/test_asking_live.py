@@ -1,20 +1,25 @@
 """Live queries: what comes, each reading once, into the terminal or a topic; and what cannot go on is refused."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from strom.domain.master_data import entry
 from strom.errors import StromError
 from strom.pipeline.sql.live import LiveQuery, Watch, Wish
 from strom.pipeline.sql.quiet import hush_pyspark
 from strom.settings import PipelineSettings, Settings
-from strom.store.master_data import save_entries
-from strom.store.writes import Writer
-from tests.pipeline.sql.asking import PATIENCE, Listening, at_minute, now_ms, send, since, values_in
+from tests.pipeline.sql.asking import (
+    Listening,
+    at_minute,
+    await_true,
+    now_ms,
+    send,
+    set_area,
+    since,
+    values_in,
+)
 from tests.streams.writing import topic_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
@@ -33,11 +38,6 @@ def own(stack: Settings, tmp_path: Path) -> Settings:
 @pytest.fixture
 def meter(unique: Callable[[str], str]) -> str:
     return unique("haus")
-
-
-def set_area(settings: Settings, meter: str, area: str) -> None:
-    with Writer(settings.postgres_url) as writer, writer.work() as work:
-        save_entries(work, [entry(meter, {"area": area})])
 
 
 def test_a_changed_area_shows_up_and_a_repeat_does_not(
@@ -69,7 +69,7 @@ def test_windows_are_told_once_when_they_are_over_and_a_restart_goes_on(
     wish = Wish(text, since(now_ms(), late_ms=60_000), topic)
     send(own, [at_minute(meter, minute, minute, import_w=100 * minute) for minute in (1, 2, 3)])
     first = LiveQuery(spark, own, wish).start_into("mean", trigger_seconds=0.1)
-    _await(lambda: any(each["numInputRows"] for each in first.recentProgress))
+    await_true(lambda: any(each["numInputRows"] for each in first.recentProgress))
     first.stop()
     send(own, [at_minute(meter, 14, 14, import_w=600), at_minute(meter, 40, 40)])
     live = LiveQuery(spark, own, wish)
@@ -81,7 +81,7 @@ def test_windows_are_told_once_when_they_are_over_and_a_restart_goes_on(
             {"meter": meter, "start": "2026-01-01T00:00:00.000Z", "mean": 300, "n": 4},
         )
     ]
-    _await(lambda: values_in(own, topic) == told)
+    await_true(lambda: values_in(own, topic) == told)
     send(own, [at_minute(meter, 3, 99, import_w=9)])  # more than a minute behind the newest
     watch.until(lambda: watch.late > 0, None)
     assert values_in(own, topic) == told
@@ -160,10 +160,3 @@ def test_a_query_that_fails_on_its_way_is_one_sentence(
         StromError, match=r"^The query cannot be run: Division by zero.* \(line 1, column 8\)\.$"
     ):
         watch.until(lambda: False, None)
-
-
-def _await(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
