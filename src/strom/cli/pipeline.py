@@ -20,7 +20,8 @@ def run(
     only: Annotated[
         str | None,
         typer.Option(
-            metavar="STAGE,…", help="Run only these stages: normalise, archive, profile, latest, watch."
+            metavar="STAGE,…",
+            help="Run only these stages: normalise, archive, profile, latest, watch, queries.",
         ),
     ] = None,
     until_caught_up: Annotated[bool, typer.Option(help="Process what is there and end.")] = False,
@@ -31,7 +32,7 @@ def run(
 ) -> None:
     """Run the pipeline: raw records to readings, quarter-hours, alerts, the latest state and the lake.
 
-    Runs until Ctrl-C or SIGTERM; started again, it goes on where it was.
+    Queries of your own (sql.queries) run beside it. Runs until Ctrl-C or SIGTERM; started again, it goes on where it was.
 
     Example: strom pipeline run --only normalise,archive
     """

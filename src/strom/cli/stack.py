@@ -170,4 +170,10 @@ def _print_table(parts: dict[str, dict[str, Any]]) -> None:
     for name, part in parts.items():
         state = f"[{colours[part['state']]}]{part['state']}[/]"
         table.add_row(name, state, part["address"], str(part.get("pid", "")), str(part["restarts"]))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    for name, query in parts["pipeline"].get("queries", {}).items():
+        told = f"into {query['into']}" if query["state"] == "running" else query["why"]
+        console.print(
+            f"query {name}: {query['state']}, {told}", markup=False, highlight=False, soft_wrap=True
+        )

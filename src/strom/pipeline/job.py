@@ -16,12 +16,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
+from strom.pipeline.ending import let_finish
 from strom.pipeline.kept import Kept, first_line
 from strom.pipeline.lake_upkeep import keep_up
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.session import build_session
+from strom.pipeline.sql.user_queries import UserQueries
 from strom.pipeline.store_job import STAGES as STORE_STAGES
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
@@ -30,9 +32,9 @@ from strom.streams.admin import admin_client
 from strom.streams.offsets import find_topics, partitions_of
 
 NORMALISE = "normalise"
-STAGES = (NORMALISE, *STORE_STAGES)
+QUERIES = "queries"  # those that users keep in a folder; none without one
+STAGES = (NORMALISE, *STORE_STAGES, QUERIES)
 LOOK_SECONDS, TICK_SECONDS = 0.5, 5.0  # how often queries are looked at, and silences judged
-FINISH_SECONDS = 8.0  # for the batch under way, when stopped
 
 log = logging.getLogger(__name__)
 
@@ -68,15 +70,15 @@ class Pipeline:
             if until_caught_up:
                 self.catch_up(spark)
             else:
-                with self._store_job(spark) as job:
-                    self._follow(spark, job, on_ready)
+                with self._store_job(spark) as job, self._user_queries(spark) as own:
+                    self._follow(spark, job, own, on_ready)
         finally:
             spark.stop()
 
     def _slots(self) -> int:
         """The real-time query holds a task slot for each partition for good; batches need one to get on."""
         held = len(partitions_of(find_topics(self._settings, admin_client(self._settings), [topics.RAW])))
-        stores = any(stage != NORMALISE for stage in self._stages)
+        stores = any(stage in STORE_STAGES for stage in self._stages)
         return (held if NORMALISE in self._stages else 0) + (1 if stores else 0)
 
     def catch_up(self, spark: SparkSession) -> None:
@@ -96,7 +98,9 @@ class Pipeline:
         if not self._stop.is_set():
             log.info("%s caught up", query.name)
 
-    def _follow(self, spark: SparkSession, job: StoreJob | None, on_ready: Callable[[], None]) -> None:
+    def _follow(
+        self, spark: SparkSession, job: StoreJob | None, own: UserQueries | None, on_ready: Callable[[], None]
+    ) -> None:
         caught_up = CaughtUp(self._settings) if job is not None else None
         raw = Kept(lambda: self.start_normalise(spark)) if NORMALISE in self._stages else None
         store = Kept(lambda: self._start_store(spark, job)) if job is not None else None
@@ -106,8 +110,11 @@ class Pipeline:
             keeping = (self._settings, spark, self._stop)
             threading.Thread(target=keep_up, args=keeping, name="strom-upkeep", daemon=True).start()
         if not self._stop.is_set():
-            log.info("the pipeline is running: %s", ", ".join(self._stages))
+            at_work = [stage for stage in self._stages if stage != QUERIES or own is not None]
+            log.info("the pipeline is running: %s", ", ".join(at_work))
             on_ready()
+            if own is not None:
+                own.start()
         ticked = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS):
             _look_at(spark, kept)
@@ -116,7 +123,7 @@ class Pipeline:
                 _tick(job, caught_up, None if raw is None else raw.query, store.query)
         log.info("the pipeline stops")
         if store is not None:
-            _let_finish(store.query)
+            let_finish(store.query)
 
     def _await_at_work(self, spark: SparkSession, kept: Sequence[Kept]) -> None:
         while not all(_is_at_work(each.query) for each in kept) and not self._stop.wait(0.1):
@@ -125,7 +132,7 @@ class Pipeline:
     @contextmanager
     def _store_job(self, spark: SparkSession) -> Iterator[StoreJob | None]:
         """The stages on readings, if there are any; afterwards no query runs any more."""
-        chosen = [stage for stage in self._stages if stage != NORMALISE]
+        chosen = [stage for stage in self._stages if stage in STORE_STAGES]
         job = StoreJob(self._settings, spark, chosen) if chosen else None
         try:
             yield job
@@ -134,6 +141,17 @@ class Pipeline:
                 query.stop()
             if job is not None:
                 job.close()
+
+    @contextmanager
+    def _user_queries(self, spark: SparkSession) -> Iterator[UserQueries | None]:
+        """Those in the folder, if there is one and they are asked for."""
+        folder = self._settings.query_folder if QUERIES in self._stages else None
+        own = UserQueries(self._settings, spark, folder) if folder is not None else None
+        try:
+            yield own
+        finally:
+            if own is not None:
+                own.stop()
 
     def start_normalise(
         self, spark: SparkSession, trigger: Trigger = Trigger.REAL_TIME, checkpoint: str | None = None
@@ -194,13 +212,6 @@ def source(spark: SparkSession, settings: Settings, topic: str, limit: int | Non
 
 def _is_at_work(query: StreamingQuery) -> bool:
     return bool(query.status["isTriggerActive"]) or query.lastProgress is not None
-
-
-def _let_finish(query: StreamingQuery) -> None:
-    """Give a batch under way the time to end; cut off, it would only have to be repeated."""
-    deadline = time.monotonic() + FINISH_SECONDS
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-        time.sleep(0.1)
 
 
 def _look_at(spark: SparkSession, kept: Sequence[Kept]) -> None:

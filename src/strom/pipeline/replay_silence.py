@@ -13,9 +13,7 @@ from strom.store.writes import Work
 def ended_silences(work: Work, readings: DataFrame, settings: Settings) -> list[Alert]:
     """Two arrivals of a meter with nothing in between for longer than it may be quiet."""
     rules = MeterRules(settings)
-    limits = {
-        meter: _limit(rules.of(meter), interval) for meter, interval in load_intervals(work).items()
-    }
+    limits = {meter: _limit(rules.of(meter), interval) for meter, interval in load_intervals(work).items()}
     if not limits:
         return []
     quiet = F.broadcast(

@@ -32,7 +32,9 @@ def live_routes(service: Service) -> APIRouter:
 
     @router.get("/meters", summary="The meters, searched, sorted, page by page")
     async def meters(
-        q: Annotated[str, Query(max_length=200, description="Part of the name or meter number.")] = "",
+        q: Annotated[
+            str, Query(max_length=200, description="Part of the name, the meter number or the area.")
+        ] = "",
         sort: Annotated[Sort, Query(description="A minus turns the order round.")] = "name",
         offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -106,11 +108,12 @@ def _summary(service: Service, state: MeterState) -> models.MeterSummary:
 
 def _matching(service: Service, text: str) -> list[MeterState]:
     wanted = text.strip().casefold()
-    return [
-        state
-        for state in service.state.meters.values()
-        if wanted in state.name.casefold() or wanted in str(state.reading.get("meter_number", "")).casefold()
-    ]
+    return [state for state in service.state.meters.values() if wanted in _searched(service, state)]
+
+
+def _searched(service: Service, state: MeterState) -> str:
+    area = service.master.get(state.name, {}).get("area") or ""
+    return f"{state.name}\n{state.reading.get('meter_number', '')}\n{area}".casefold()
 
 
 def _sorted(service: Service, states: list[MeterState], sort: Sort) -> list[MeterState]:

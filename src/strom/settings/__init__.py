@@ -20,6 +20,7 @@ from strom.settings.model import (
     PipelineSettings,
     PostgresSettings,
     Settings,
+    SqlSettings,
 )
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
@@ -45,6 +46,7 @@ __all__ = [
     "RuleSettings",
     "Settings",
     "SparkSettings",
+    "SqlSettings",
     "described",
     "has_display",
     "java_home",

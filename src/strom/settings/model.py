@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
+from strom.durations import DURATION_PATTERN
 from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import Section
@@ -112,6 +113,18 @@ class PipelineSettings(Section):
     )
 
 
+class SqlSettings(Section):
+    queries: Path | None = Field(
+        None,
+        description="Folder of the queries that run with the pipeline; empty is `queries` in the working folder, if it is there.",
+    )
+    late: str = Field(
+        "10m",
+        pattern=DURATION_PATTERN,
+        description="How late a reading may come and still count in a live query.",
+    )
+
+
 class PageSettings(Section):
     host: str = Field("127.0.0.1", description="Address the page and API listen on.")
     port: int = Field(8080, description="Port of the page and API.")
@@ -129,6 +142,7 @@ class Settings(Section):
     spark: SparkSettings = SparkSettings()
     pipeline: PipelineSettings = PipelineSettings()
     lake: LakeSettings = LakeSettings()
+    sql: SqlSettings = SqlSettings()
     page: PageSettings = PageSettings()
     rules: RuleSettings = RuleSettings()
     groups: dict[str, GroupSettings] = Field(
@@ -195,6 +209,17 @@ class Settings(Section):
     @property
     def checkpoint_root(self) -> str:
         return self.pipeline.checkpoints or str(self.home.absolute() / "checkpoints")
+
+    @property
+    def query_folder(self) -> Path | None:
+        """Where the queries of the pipeline are; None where there are none."""
+        usual = Path("queries")
+        return self.sql.queries or (usual if usual.is_dir() else None)
+
+    @property
+    def query_states(self) -> Path:
+        """The file in which the pipeline tells how those queries are."""
+        return self.home / "run" / "queries.json"
 
     def as_environment(self) -> dict[str, str]:
         """The settings that were given anywhere as `STROM_…` variables, for Strom's own child processes."""

@@ -58,7 +58,17 @@ def status(settings: Settings) -> dict[str, dict[str, Any]]:
         if part is not None and part.external and state.state == STOPPED:
             state = PartState(EXTERNAL, part.address)
         answer[name] = _shown(state if state.state == EXTERNAL else _as_it_is(home, name, state))
-    return answer
+    queries = _queries(settings, answer["pipeline"].get("pid"))
+    return answer | ({"pipeline": answer["pipeline"] | {"queries": queries}} if queries else {})
+
+
+def _queries(settings: Settings, pid: int | None) -> dict[str, Any]:
+    """How the users' own queries are, as the running pipeline tells; what a former one told counts for nothing."""
+    try:
+        told = json.loads(settings.query_states.read_text(encoding="utf-8"))
+        return dict(told["queries"]) if told["pid"] == pid else {}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def _as_it_is(home: Path, name: str, state: PartState) -> PartState:

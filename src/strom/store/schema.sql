@@ -5,13 +5,20 @@ CREATE TABLE IF NOT EXISTS meters (
     meter        text PRIMARY KEY,
     meter_number text,
     interval_s   double precision,           -- push interval as observed
-    first_seen   timestamptz NOT NULL,
+    first_seen   timestamptz,                -- null until something came from it
     area         text,                       -- master data, set by people
     tariff       text,
     contract     text,
     number_at    timestamptz                 -- the time of the reading that told meter_number
 );
 ALTER TABLE meters ADD COLUMN IF NOT EXISTS number_at timestamptz;
+
+-- People may enter a meter before it is heard; tables made before that demanded a first reading.
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'meters'::regclass AND attname = 'first_seen' AND attnotnull) THEN
+        ALTER TABLE meters ALTER COLUMN first_seen DROP NOT NULL;
+    END IF;
+END $$;
 
 CREATE TABLE IF NOT EXISTS readings_latest (
     meter        text PRIMARY KEY,
