@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from strom.cli import alert_outlets
 from strom.cli.options import HomeOption, PostgresOption, settings_from
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="List the alerts.", no_args_is_help=True)
+    group = typer.Typer(help="List the alerts, and send them out.", no_args_is_help=True)
     group.command(name="list")(list_alerts)
+    alert_outlets.register(group)
     app.add_typer(group, name="alerts")
 
 

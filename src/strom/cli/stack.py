@@ -20,7 +20,10 @@ from strom.cli.options import (
 if TYPE_CHECKING:
     from strom.settings import Settings
 
-ONLY_HELP = "Parts to start, of kafka, mqtt, postgres, bridge, pipeline, serve [default: all]."
+ONLY_HELP = (
+    "Parts to start, of kafka, mqtt, postgres, bridge, pipeline, serve, alerts "
+    "[default: all; alerts if an outlet is set]."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -44,10 +47,11 @@ def up(
 
     Example: strom up --only kafka,mqtt,postgres --detach
     """
-    from strom.stack.catalogue import ALL
+    from strom.stack.catalogue import default_parts
 
     settings = settings_from(kafka=kafka, mqtt=mqtt, postgres=postgres, spark_master=spark_master, home=home)
-    parts = [name.strip() for name in only.split(",") if name.strip()] if only is not None else list(ALL)
+    chosen = default_parts(settings) if only is None else only.split(",")
+    parts = [name.strip() for name in chosen if name.strip()]
     if detach:
         _up_detached(settings, parts)
     else:

@@ -18,24 +18,38 @@ from strom.settings.model import (
     Settings,
     SparkSettings,
 )
+from strom.settings.outlets import (
+    AlertMqttSettings,
+    AlertsSettings,
+    MailSettings,
+    OutletSettings,
+    WebhookSettings,
+)
+from strom.settings.section import shown_url
 from strom.settings.surroundings import has_display, java_home
 
 __all__ = [
     "ENV_PREFIX",
     "FILE_NAME",
+    "AlertMqttSettings",
+    "AlertsSettings",
     "BridgeSettings",
     "Described",
     "KafkaSettings",
+    "MailSettings",
     "MqttSettings",
+    "OutletSettings",
     "PageSettings",
     "PipelineSettings",
     "PostgresSettings",
     "RuleSettings",
     "Settings",
     "SparkSettings",
+    "WebhookSettings",
     "described",
     "has_display",
     "java_home",
     "load_settings",
     "setting_names",
+    "shown_url",
 ]

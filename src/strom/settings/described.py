@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from strom.settings.model import Section, Settings
+from strom.settings.model import Settings
+from strom.settings.section import Section, shown
 
 
 class Described(NamedTuple):
@@ -15,7 +16,7 @@ class Described(NamedTuple):
 
 
 def described(settings: Settings) -> list[Described]:
-    """Every setting with its value and what it is for, in the order of their declaration. Passwords stay hidden."""
+    """Every setting with its value and what it is for, in the order of their declaration. Secrets stay hidden."""
     found: list[Described] = []
     for key, field in Settings.model_fields.items():
         value = getattr(settings, key)
@@ -36,4 +37,4 @@ def setting_names() -> list[str]:
 def _shown(name: str, value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
-    return "…" if name == "password" and value is not None else value
+    return shown(name, value)

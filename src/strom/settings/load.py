@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from strom.errors import StromError
 from strom.settings.described import setting_names
 from strom.settings.model import ENV_PREFIX, Settings
+from strom.settings.section import shown
 
 FILE_NAME = "strom.toml"
 
@@ -91,7 +92,8 @@ def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
         return f"{prefix}{where} is not a setting of Strom{_closest(dotted, setting_names())}."
     if first["type"] == "model_type":
         return f"{prefix}{where} is a section; write [{where}] and its settings below it."
-    return f"{prefix}{where} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+    given = shown(str(first["loc"][-1]), first["input"])
+    return f"{prefix}{where} is {given!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
 
 
 def _closest(name: str, known: Iterable[str]) -> str:

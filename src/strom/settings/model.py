@@ -4,13 +4,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from strom.settings.outlets import (
+    AlertMqttSettings,
+    AlertsSettings,
+    MailSettings,
+    OutletSettings,
+    WebhookSettings,
+)
+from strom.settings.section import Section
 
 ENV_PREFIX = "STROM_"
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class KafkaSettings(Section):
@@ -131,6 +136,16 @@ class Settings(Section):
     pipeline: PipelineSettings = PipelineSettings()
     page: PageSettings = PageSettings()
     rules: RuleSettings = RuleSettings()
+    alerts: AlertsSettings = AlertsSettings()
+    alerts_webhook: WebhookSettings = WebhookSettings()
+    alerts_mqtt: AlertMqttSettings = AlertMqttSettings()
+    alerts_mail: MailSettings = MailSettings()
+
+    @property
+    def sends_alerts(self) -> bool:
+        """Whether any outlet of alerts is set."""
+        outlets: tuple[OutletSettings, ...] = (self.alerts_webhook, self.alerts_mqtt, self.alerts_mail)
+        return any(outlet.is_set for outlet in outlets)
 
     @property
     def kafka_bootstrap(self) -> str:

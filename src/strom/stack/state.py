@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from strom.settings import Settings
-from strom.stack.catalogue import PARTS, STATUS_NAMES
+from strom.stack.catalogue import PARTS, status_names
 from strom.stack.children import kill_group
 from strom.stack.lock import holder_pid
 from strom.stack.processes import await_end, birth, is_alive
@@ -52,7 +52,7 @@ def status(settings: Settings) -> dict[str, dict[str, Any]]:
     supervised = _read(home) if holder_pid(home) is not None else {}
     found = {part.name: part(settings) for part in PARTS}
     answer: dict[str, dict[str, Any]] = {}
-    for name in STATUS_NAMES:
+    for name in status_names(settings):
         part = found.get(name)
         state = supervised.get(name) or PartState(STOPPED, part.address if part else "")
         if part is not None and part.external and state.state == STOPPED:
