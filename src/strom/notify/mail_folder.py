@@ -3,13 +3,11 @@
 A mail's file has the name of its alert and state: sent again, it takes the same place and is not there twice.
 """
 
-import hashlib
 import os
-import re
 from pathlib import Path
 
 from strom.notify.mail_text import Letterhead
-from strom.notify.outlet import Answer, Delivered, Later, Notice, words_of
+from strom.notify.outlet import Answer, Delivered, Later, Notice, plain_key, words_of
 
 
 class MailFolder:
@@ -24,7 +22,7 @@ class MailFolder:
         return str(self._folder)
 
     def send(self, notice: Notice) -> Answer:
-        name = _file_name(notice.key)
+        name = f"{plain_key(notice.key)}.eml"
         aside, there = self._folder / "tmp" / name, self._folder / "new" / name
         try:
             for folder in (aside.parent, there.parent, self._folder / "cur"):
@@ -38,12 +36,6 @@ class MailFolder:
 
     def rest(self) -> None:
         return
-
-
-def _file_name(key: str) -> str:
-    """The key where it is plain, as Strom's own are; else a name made of it."""
-    plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", key)
-    return f"{key if plain else hashlib.sha256(key.encode()).hexdigest()}.eml"
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -5,6 +5,7 @@ Its Message-ID is made of the alert and its state, so that a repeat is recognise
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -14,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from strom.domain.notices import State
 from strom.errors import StromError
-from strom.notify.outlet import Notice
+from strom.notify.outlet import Notice, plain_key
 
 _BEGINNINGS = {
     State.OPENED: "",
@@ -54,7 +55,7 @@ class Letterhead:
         return mail
 
     def _id(self, key: str) -> str:
-        return f"<{_one_line(key).replace(' ', '_')}@{self.sender.domain or 'localhost'}>"
+        return f"<{plain_key(key)}@{self.sender.domain or 'localhost'}>"
 
     def _text(self, notice: Notice) -> str:
         alert = notice.alert
@@ -99,7 +100,7 @@ def _addresses(text: str, setting: str) -> tuple[Address, ...]:
     for name, spec in getaddresses([text]):
         try:
             address = Address(display_name=name, addr_spec=spec)
-        except (ValueError, IndexError):
+        except (MessageError, ValueError, IndexError):
             address = Address()
         if not address.username or not address.domain or "." in (spec[:1], spec[-1:]):
             raise StromError(f"{setting} is {text!r}: write it as name@example.org, several with commas.")

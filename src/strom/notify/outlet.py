@@ -1,6 +1,8 @@
 """What all outlets have in common: what is handed to them, and what they answer."""
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -87,3 +89,9 @@ def words_of(error: BaseException) -> str:
     """An error of the system in a few words on one line."""
     strerror = getattr(error, "strerror", None)
     return " ".join(str(strerror or error or type(error).__name__).split())[:200]
+
+
+def plain_key(key: str) -> str:
+    """The key where it is plain, as Strom's own are, else one made of it: it becomes a file's name or a Message-ID."""
+    plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.[a-z]+", key)
+    return key if plain else hashlib.sha256(key.encode()).hexdigest()

@@ -5,7 +5,6 @@ whoever can answer for that address must not choose where alerts and signatures 
 """
 
 import base64
-import binascii
 import contextlib
 import hashlib
 import hmac
@@ -89,7 +88,7 @@ def secret_bytes(secret: str) -> bytes:
         return secret.encode()
     try:
         return base64.b64decode(secret.removeprefix(_SECRET_PREFIX), validate=True)
-    except binascii.Error:
+    except ValueError:  # also what is not ASCII
         raise StromError(
             f"alerts_webhook.secret begins with {_SECRET_PREFIX} but is not base64 after it; copy it again."
         ) from None

@@ -22,9 +22,13 @@ class Noting:
         return {each.state: each for each in map(_heard, rows)}
 
     def end_before(self, outlet: str, told: Told) -> Heard | None:
-        """The latest end of another alert about the same thing, before this one started."""
+        """The latest end of another alert about the same thing, before this one started.
+
+        One whose time has come counts as told: it may be on its way at this moment.
+        """
         query = """
-            SELECT alert, state, status, severe, ended, root FROM alert_deliveries
+            SELECT alert, state, CASE WHEN status = 'waiting' AND due <= clock_timestamp() THEN 'delivered' ELSE status END,
+                   severe, ended, root FROM alert_deliveries
             WHERE outlet = %s AND meter = %s AND kind = %s AND part = %s AND state = 'ended' AND ended <= %s
               AND alert <> %s ORDER BY ended DESC, seq DESC LIMIT 1
         """
