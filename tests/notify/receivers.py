@@ -20,7 +20,7 @@ from strom.domain.notices import State
 from strom.domain.reading import time_text
 from strom.notify.outlet import Notice
 
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
