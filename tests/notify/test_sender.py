@@ -14,6 +14,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from strom.domain.reading import time_text
 from strom.settings import Settings
+from strom.store.outlet_states import OutletState, outlet_states
 from strom.streams.admin import admin_client
 from tests.conftest import free_ports
 from tests.notify.receivers import Answer, Request, alert, mail_server, receiving, until
@@ -65,10 +66,9 @@ def subscribed(settings: Settings, topic: str) -> Iterator["Queue[paho.MQTTMessa
         client.loop_stop()
 
 
-def outlet_states(settings: Settings) -> dict[str, dict[str, Any]]:
-    done = strom(settings, "alerts", "outlets", "--json")
-    assert done.returncode == 0, done.stderr
-    return {state["outlet"]: state for state in map(json.loads, done.stdout.splitlines())}
+def state_of(settings: Settings, outlet: str) -> OutletState:
+    (state,) = outlet_states(settings.postgres_url, [f"{settings.alerts.sender}/{outlet}"])
+    return state
 
 
 def test_every_outlet_hears_what_it_wants_once_also_when_it_is_told_twice(
@@ -95,7 +95,7 @@ def test_every_outlet_hears_what_it_wants_once_also_when_it_is_told_twice(
             messages = [received.get(timeout=60) for _ in range(3)]
             files = tmp_path / "post" / "new"
             until(lambda: files.exists() and len(list(files.iterdir())) == 4, "all of them in the folder")
-            until(lambda: outlet_states(settings)["mqtt"]["delivered"] == 3, "all of them are noted")
+            until(lambda: state_of(settings, "mqtt").delivered == 3, "all of them are noted")
             assert sender.stop() == 0
         # Told again from the first record on, and by a sender that was restarted, nothing is sent twice.
         client = admin_client(settings)
@@ -135,7 +135,7 @@ def test_a_sender_killed_before_it_could_note_sends_that_one_again_with_its_key_
         sender.kill()
         with sending(settings):
             until(lambda: len(receiver.requests) == 4, "what was not noted comes again, then the rest")
-            until(lambda: outlet_states(settings)["webhook"]["waiting"] == 0, "nothing waits")
+            until(lambda: state_of(settings, "webhook").waiting == 0, "nothing waits")
         assert receiver.keys == keys(meter, "opened", "severe", "severe", "ended")
         assert receiver.requests[1].body == receiver.requests[2].body
 
@@ -165,17 +165,19 @@ def test_an_outlet_that_is_away_holds_up_nobody_and_gets_everything_in_order_whe
             "ended",
         ]
         sender.await_log("mail: 127.0.0.1")
-        state = outlet_states(settings)["mail"]
-        assert (state["delivered"], state["waiting"], state["refused"]) == (0, 3, 0)
-        assert state["error"] == f"127.0.0.1:{port}: Connection refused"
-        assert f"127.0.0.1:{port}: Connection refused" in strom(settings, "alerts", "outlets").stdout
+        until(lambda: state_of(settings, "mqtt").delivered == 3, "all of them are noted")
+        shown = strom(settings, "alerts", "outlets", "--json").stdout.splitlines()
+        mqtt, mail = (json.loads(line) for line in shown)
+        assert (mqtt["delivered"], mqtt["waiting"], mqtt["error"]) == (3, 0, None)
+        assert (mail["delivered"], mail["waiting"], mail["refused"]) == (0, 3, 0)
+        assert mail["error"] == f"127.0.0.1:{port}: Connection refused"
         with mail_server(port) as mailbox:
             until(lambda: len(mailbox.mails) == 3, "all three mails")
-            until(lambda: outlet_states(settings)["mail"]["delivered"] == 3, "they are noted")
+            until(lambda: state_of(settings, "mail").delivered == 3, "they are noted")
         assert [mail["Message-ID"] for mail in mailbox.mails] == [
             f"<{key}@localhost>" for key in keys(meter, "opened", "severe", "ended")
         ]
-        assert outlet_states(settings)["mail"]["error"] is None
+        assert state_of(settings, "mail").error is None
 
 
 def test_what_is_refused_is_kept_and_what_fails_holds_up_its_own_meter_only(
@@ -196,13 +198,13 @@ def test_what_is_refused_is_kept_and_what_fails_holds_up_its_own_meter_only(
         with sending(settings) as sender:
             tell(settings, *(each for meter in (refused, failing, fine) for each in story(meter)))
             until(lambda: f"{fine}-1.ended" in receiver.keys, "the others go on")
-            until(lambda: outlet_states(settings)["webhook"]["refused"] == 3, "the refusals are noted")
+            until(lambda: state_of(settings, "webhook").refused == 3, "the refusals are noted")
             sender.await_log("is refused: it answered 422")
             assert f"{failing}-1.severe" not in receiver.keys
             mended.set()
             done = strom(settings, "alerts", "retry", "webhook")
             assert done.stdout == "3 wait again.\n", done.stderr
-            until(lambda: outlet_states(settings)["webhook"]["delivered"] == 9, "everything is delivered")
+            until(lambda: state_of(settings, "webhook").delivered == 9, "everything is delivered")
         last = receiver.keys[-9:]
         for meter in (refused, failing):
             assert [key for key in last if key.startswith(meter)][-3:] == keys(
@@ -231,8 +233,8 @@ def test_of_two_senders_of_one_name_one_sends_and_the_other_takes_over_when_it_i
         with sending(first) as one, sending(second) as two:
             two.await_log("webhook: another sender is at work; standing by")
             tell(first, *story(meter))
-            until(lambda: len(receiver.requests) == 3, "one of them has sent")
-            one.kill()
+            until(lambda: state_of(first, "webhook").delivered == 3, "one of them has sent")
+            assert one.stop() == 0
             tell(first, alert(f"{meter}-2", meter))
             until(lambda: f"{meter}-2.opened" in receiver.keys, "the other has taken over")
             assert two.stop() == 0

@@ -62,11 +62,15 @@ def test_of_redrives_side_by_side_each_letter_is_sent_by_one(settings: Settings)
         )
         for _ in range(3)
     ]
-    told = [run.communicate(timeout=SECONDS * 3) for run in runs]
+    try:
+        told = [run.communicate(timeout=SECONDS * 3) for run in runs]
+    finally:
+        for run in runs:
+            run.kill()
     assert [run.returncode for run in runs] == [0, 0, 0], told
     assert sorted(out for out, _ in told) == [
-        *[f"0 sent in anew; {LETTERS} had been before.\n"] * 2,
-        f"{LETTERS} sent in anew.\n",
+        *[f"0 sent in anew; {LETTERS:,} had been before.\n"] * 2,
+        f"{LETTERS:,} sent in anew.\n",
     ]
     assert len(sent(settings)) == LETTERS
     assert set(sent(settings).values()) == {1}

@@ -32,11 +32,13 @@ class Lease:
         self._busy = busy
         self._ended = threading.Event()
         self._consumer = Consumer(_config(settings, name))
+        self._one = threading.Lock()  # the consumer is asked by one thread at a time
         # Polling keeps the session alive, and takes part when another one joins.
         self._pulse = threading.Thread(target=self._beat, name="lease", daemon=True)
 
     def __enter__(self) -> Self:
         self._consumer.subscribe([self._place.topic])
+        self._poll()
         self._pulse.start()
         try:
             self._await(self._is_assigned, WAIT_SECONDS)
@@ -51,7 +53,8 @@ class Lease:
 
     def close(self) -> None:
         self._ended.set()
-        self._pulse.join()
+        if self._pulse.is_alive():
+            self._pulse.join()
         self._consumer.close()
 
     def check(self) -> None:
@@ -59,14 +62,17 @@ class Lease:
         self._await(self._is_confirmed, SAFE_SECONDS)
 
     def _is_assigned(self) -> bool:
-        return any(each.partition == self._place.partition for each in self._consumer.assignment())
+        with self._one:
+            assigned = self._consumer.assignment()
+        return any(each.partition == self._place.partition for each in assigned)
 
     def _is_confirmed(self) -> bool:
         if not self._is_assigned():
             raise StromError(self._busy)
         try:
             mine = TopicPartition(self._place.topic, self._place.partition, 0)
-            self._consumer.commit(offsets=[mine], asynchronous=False)
+            with self._one:
+                self._consumer.commit(offsets=[mine], asynchronous=False)
         except KafkaException as error:
             code = error_of(error).code()
             if code in UNREACHABLE:
@@ -84,8 +90,12 @@ class Lease:
             time.sleep(_PULSE_SECONDS / 2)
 
     def _beat(self) -> None:
-        while not self._ended.is_set():
-            self._consumer.poll(_PULSE_SECONDS)
+        while not self._ended.wait(_PULSE_SECONDS):
+            self._poll()
+
+    def _poll(self) -> None:
+        with self._one:
+            self._consumer.poll(0)
 
 
 def _config(settings: Settings, name: str) -> dict[str, object]:
