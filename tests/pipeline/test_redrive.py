@@ -51,13 +51,7 @@ def send(settings: Settings, name: str) -> None:
 
 def run(settings: Settings, spark: SparkSession) -> None:
     """What `strom pipeline run --until-caught-up` does, in the session that the tests share."""
-    pipeline = Pipeline(settings)
-    job = pipeline._store_job(spark)
-    assert job is not None
-    try:
-        pipeline._catch_up(spark, job)
-    finally:
-        job.close()
+    Pipeline(settings).catch_up(spark)
 
 
 def tables(settings: Settings, spark: SparkSession) -> dict[str, Any]:
