@@ -192,3 +192,31 @@ def test_secrets_among_the_options_of_spark_are_not_shown(tmp_path: Path) -> Non
     toml = "[spark.conf]\n'spark.hadoop.fs.s3a.secret.key' = 'hush'\n'spark.hadoop.fs.s3a.endpoint' = 'e'\n"
     shown = next(each.value for each in described(load(tmp_path, toml)) if each.name == "spark.conf")
     assert shown == {"spark.hadoop.fs.s3a.secret.key": "…", "spark.hadoop.fs.s3a.endpoint": "e"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("mqtt.password", "geheim", "…"),
+        ("alerts_mail.password", "geheim", "…"),
+        ("alerts_webhook.secret", "geheim", "…"),
+        (
+            "alerts_webhook.url",
+            "https://anna:geheim@hooks.example:8443/geheim?t=geheim",
+            "https://hooks.example:8443/…",
+        ),
+        ("alerts_webhook.url", "geheim", "…"),
+        ("postgres.url", "postgresql://anna:geheim@db.example/strom", "postgresql://db.example/…"),
+    ],
+)
+def test_a_secret_is_never_shown(tmp_path: Path, name: str, value: str, shown: str) -> None:
+    settings = load(tmp_path, flags={name: value})
+    assert {each.name: each.value for each in described(settings)}[name] == shown
+    assert "geheim" not in str(described(settings))
+
+
+def test_a_secret_of_the_wrong_form_is_refused_without_it(tmp_path: Path) -> None:
+    with pytest.raises(StromError) as refused:
+        load(tmp_path, "[alerts_mail]\npassword = 4711\n")
+    assert "alerts_mail.password" in str(refused.value)
+    assert "4711" not in str(refused.value)

@@ -100,10 +100,20 @@ def test_show_tells_what_it_would_be_now(buried: Settings) -> None:
     assert 'now: a reading: {"v": 1, "meter": "haus-2"' in done.stdout
 
 
+def test_show_takes_the_same_filters_as_list_and_redrive(buried: Settings) -> None:
+    done = strom(buried, "dead-letters", "show", "--reason", "no-known-register", "--meter", "haus-1")
+    assert "sma-kafka.dead-letter/0/1" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 dead letters"
+    done = strom(buried, "dead-letters", "show", "--since", "2026-11-15T12:01", "--limit", "1")
+    assert done.stdout.splitlines()[-1] == "2 dead letters, 1 shown"
+    done = strom(buried, "dead-letters", "show", "0/0", "--until", "2026-11-15T12:00")
+    assert "there is no such dead letter at 0/0" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("show", "0/99"), "there is no dead letter at 0/99"),
+        (("show", "0/99"), "there is no such dead letter at 0/99"),
         (("list", "--reason", "nonsense"), "'nonsense' is no reason; there are not-json"),
         (("redrive", "--since", "noon"), "'noon' is no time"),
     ],
@@ -155,7 +165,7 @@ def test_a_run_that_died_before_it_noted_is_not_repeated(
         with Redrive(buried) as run, monkeypatch.context() as patch:
             patch.setattr(run, "_note", lambda place: None)
             run.send(letters[0])
-            run._producer.flush()
+            run._settle()
             raise DiedError
 
     with pytest.raises(DiedError):

@@ -5,14 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
+from strom.cli import alert_outlets
 from strom.cli.options import HomeOption, PostgresOption, settings_from
 from strom.domain.alerts import KINDS
 from strom.errors import StromError
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="List the alerts.", no_args_is_help=True)
+    group = typer.Typer(help="List the alerts, and send them out.", no_args_is_help=True)
     group.command(name="list")(list_alerts)
+    alert_outlets.register(group)
     app.add_typer(group, name="alerts")
 
 

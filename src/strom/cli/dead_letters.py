@@ -70,12 +70,20 @@ def list_letters(
 
 def show(
     places: Annotated[
-        list[str], typer.Argument(metavar="PLACE…", help="partition/offset, as `list` shows it.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[PLACE]…", help="partition/offset, as `list` shows it; all that are wanted without."
+        ),
+    ] = None,
+    reason: ReasonOption = None,
+    meter: MeterOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many, where no place is named.")] = 20,
     kafka: KafkaOption = None,
     home: HomeOption = None,
 ) -> None:
-    """A dead letter with its headers and value, and what Strom would make of it now.
+    """Dead letters with their headers and value, and what Strom would make of them now.
 
     Example: strom dead-letters show 0/17
     """
@@ -83,18 +91,24 @@ def show(
 
     from strom.cli.record_view import show as show_record
     from strom.errors import StromError
-    from strom.streams.dead_letters import Wanted, dead_letters
+    from strom.streams.dead_letters import dead_letters
 
     settings = settings_from(kafka=kafka, home=home)
-    found = {each.place: each for each in dead_letters(settings, Wanted()) if each.place in places}
-    console = Console(highlight=False)
-    for place in places:
+    wanted = _wanted(settings, reason, meter, since, until)
+    letters = dead_letters(settings, wanted)
+    found = {each.place: each for each in letters if not places or each.place in places}
+    for place in places or ():
         if place not in found:
             raise StromError(
-                f"there is no dead letter at {place}; `strom dead-letters list` shows what there is."
+                f"there is no such dead letter at {place}; `strom dead-letters list` shows what there is."
             )
+    console = Console(highlight=False)
+    for place in places or list(found)[:limit]:
         show_record(console, found[place].record, settings.page.timezone)
         console.print(f"now: {_now(found[place])}", markup=False, soft_wrap=True)
+    if not places:
+        more = f", {limit:,} shown" if len(found) > limit else ""
+        print(f"{len(found):,} dead letters{more}")
 
 
 def redrive(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,8 +12,6 @@ from strom.cli.options import HomeOption, SparkOption, settings_from
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from strom.settings import Settings
 
@@ -117,7 +115,7 @@ def vacuum(spark_master: SparkOption = None, home: HomeOption = None) -> None:
 
 
 @contextmanager
-def _session(master: str | None, home: "Path | None") -> "Iterator[tuple[Settings, SparkSession]]":
+def _session(master: str | None, home: "Path | None") -> "Iterator[tuple[Settings, Any]]":
     from strom.pipeline.session import build_session
 
     settings = settings_from(spark_master=master, home=home)

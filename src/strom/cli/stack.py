@@ -22,7 +22,10 @@ from strom.cli.options import (
 if TYPE_CHECKING:
     from strom.settings import Settings
 
-ONLY_HELP = "Parts to start, of kafka, mqtt, postgres, spark, bridge, pipeline, serve; all if not given, spark only with --spark-master cluster."
+ONLY_HELP = (
+    "Parts to start, of kafka, mqtt, postgres, spark, bridge, pipeline, serve, alerts; all if not given, "
+    "spark only with --spark-master cluster, alerts only where an outlet is set."
+)
 
 
 def register(app: typer.Typer) -> None:

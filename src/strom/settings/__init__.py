@@ -22,7 +22,15 @@ from strom.settings.model import (
     Settings,
     SqlSettings,
 )
+from strom.settings.outlets import (
+    AlertMqttSettings,
+    AlertsSettings,
+    MailSettings,
+    OutletSettings,
+    WebhookSettings,
+)
 from strom.settings.rules import GroupSettings, RuleSettings
+from strom.settings.section import shown_url
 from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
 from strom.settings.surroundings import has_display, java_home
 
@@ -33,13 +41,17 @@ __all__ = [
     "FILE_NAME",
     "SAFE_COPIES",
     "SCHEMA_PATTERN",
+    "AlertMqttSettings",
+    "AlertsSettings",
     "BridgeSettings",
     "Described",
     "GroupSettings",
     "KafkaSettings",
     "LakeSettings",
+    "MailSettings",
     "MeterRules",
     "MqttSettings",
+    "OutletSettings",
     "PageSettings",
     "PipelineSettings",
     "PostgresSettings",
@@ -47,9 +59,11 @@ __all__ = [
     "Settings",
     "SparkSettings",
     "SqlSettings",
+    "WebhookSettings",
     "described",
     "has_display",
     "java_home",
     "load_settings",
     "setting_names",
+    "shown_url",
 ]

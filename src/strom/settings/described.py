@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from strom.settings.model import Settings
-from strom.settings.section import Section
+from strom.settings.section import HIDDEN, Section, shown
 
 _SECRET = ("password", "secret", "token", "key")  # in the names of Spark's own options
 
@@ -18,7 +18,7 @@ class Described(NamedTuple):
 
 
 def described(settings: Settings) -> list[Described]:
-    """Every setting with its value and what it is for, in the order of their declaration. Passwords stay hidden."""
+    """Every setting with its value and what it is for, in the order of their declaration. Secrets stay hidden."""
     found: list[Described] = []
     for key, field in Settings.model_fields.items():
         value = getattr(settings, key)
@@ -41,10 +41,10 @@ def _shown(name: str, value: Any) -> Any:
         return str(value)
     if isinstance(value, dict):
         return {key: _shown_item(key, item) for key, item in value.items()}
-    return "…" if name == "password" and value is not None else value
+    return shown(name, value)
 
 
 def _shown_item(key: str, item: Any) -> Any:
     if isinstance(item, Section):
         return item.model_dump(exclude_unset=True)
-    return "…" if any(word in key for word in _SECRET) else item
+    return HIDDEN if any(word in key for word in _SECRET) else item

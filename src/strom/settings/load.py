@@ -15,6 +15,7 @@ from strom.settings.described import setting_names
 from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import ENV_PREFIX, Settings
 from strom.settings.rules import RuleSettings
+from strom.settings.section import shown
 
 FILE_NAME = "strom.toml"
 
@@ -111,7 +112,8 @@ def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
         return f'{prefix}{where} is missing; name the meters of the group, for example ["haus-*"].'
     if first["type"] in ("model_type", "dict_type"):
         return f"{prefix}{where} is a section; write [{where}] and its settings below it."
-    return f"{prefix}{where} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
+    given = shown(str(first["loc"][-1]), first["input"])
+    return f"{prefix}{where} is {given!r}: {first['msg'][0].lower()}{first['msg'][1:]}."
 
 
 def _names_like(place: tuple[int | str, ...]) -> list[str]:

@@ -10,6 +10,13 @@ from pydantic import Field
 
 from strom.durations import DURATION_PATTERN
 from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
+from strom.settings.outlets import (
+    AlertMqttSettings,
+    AlertsSettings,
+    MailSettings,
+    OutletSettings,
+    WebhookSettings,
+)
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import Section
 from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
@@ -149,6 +156,16 @@ class Settings(Section):
         {},
         description="Rules that differ for some meters: `[groups.NAME]` with `meters` and any of the rules.",
     )
+    alerts: AlertsSettings = AlertsSettings()
+    alerts_webhook: WebhookSettings = WebhookSettings()
+    alerts_mqtt: AlertMqttSettings = AlertMqttSettings()
+    alerts_mail: MailSettings = MailSettings()
+
+    @property
+    def sends_alerts(self) -> bool:
+        """Whether any outlet of alerts is set."""
+        outlets: tuple[OutletSettings, ...] = (self.alerts_webhook, self.alerts_mqtt, self.alerts_mail)
+        return any(outlet.is_set for outlet in outlets)
 
     @property
     def kafka_bootstrap(self) -> str:

@@ -6,33 +6,39 @@ from strom.errors import StromError
 from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.kafka import Kafka
 from strom.stack.mosquitto import Mosquitto
-from strom.stack.own import Bridge, Page, Pipeline
+from strom.stack.own import Alerts, Bridge, Page, Pipeline
 from strom.stack.part import Part
 from strom.stack.postgres import Postgres
 from strom.stack.spark import SparkMaster, SparkWorker
 
 PARTS: tuple[type[Part], ...] = (
-    Kafka, Mosquitto, Postgres, SparkMaster, SparkWorker, Bridge, Pipeline, Page,
+    Kafka, Mosquitto, Postgres, SparkMaster, SparkWorker, Bridge, Pipeline, Page, Alerts,
 )  # fmt: skip
 # The contract's names in the order of `status`. The gateway has its place although nothing starts it yet.
 STATUS_NAMES = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page", "gateway")
 ALIASES = {"serve": "page"}
 SPARK = "spark"
-ALL = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page")
+ALL = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page")  # what runs whatever the settings are
 SERVERS = ("kafka", "mqtt", "postgres")
 
 
 def usual(settings: Settings) -> list[str]:
-    """What `strom up` starts: all, and the embedded Spark cluster where the pipeline is to run on it."""
-    return [*ALL, *([SPARK] if settings.spark.master == EMBEDDED_CLUSTER else [])]
+    """What `strom up` starts: all, the embedded Spark cluster where the pipeline is to run on it, the sender of alerts where it has somewhere to send them."""
+    cluster = [SPARK] if settings.spark.master == EMBEDDED_CLUSTER else []
+    return [*ALL, *cluster, *([Alerts.name] if settings.sends_alerts else [])]
+
+
+def status_names(settings: Settings) -> tuple[str, ...]:
+    return (*STATUS_NAMES, Alerts.name) if settings.sends_alerts else STATUS_NAMES
 
 
 def choose(settings: Settings, names: Iterable[str]) -> list[Part]:
     """The parts of these names, in the order of the catalogue; an unknown name is refused."""
     wanted = {ALIASES.get(name, name) for name in names}
-    unknown = sorted(wanted - {*ALL, SPARK})
+    every = (*ALL, SPARK, Alerts.name)
+    unknown = sorted(wanted.difference(every))
     if unknown:
-        known = ", ".join("serve" if name == "page" else name for name in (*ALL, SPARK))
+        known = ", ".join("serve" if name == "page" else name for name in every)
         raise StromError(f"{unknown[0]} is not a part of the stack: choose from {known}.")
     return [part for part in every_part(settings) if (part.group or part.name) in wanted]
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import ClassVar
 
+from strom.errors import StromError
 from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.part import NotReadyError, Part
 from strom.stack.ready import announced_pid, withdraw
@@ -76,3 +77,30 @@ class Page(OwnPart):
     @property
     def ports(self) -> tuple[tuple[str, int, str], ...]:
         return ((self.settings.page.host, self.settings.page.port, "page.port"),)
+
+
+class Alerts(OwnPart):
+    """Only where the settings name an outlet; see the catalogue."""
+
+    name: str = "alerts"
+    label: str = "the sender of alerts"
+    needs: tuple[str, ...] = ("kafka", "postgres")
+    verb: ClassVar[tuple[str, ...]] = ("alerts", "send")
+    stop_seconds: float = 60.0  # a request under way ends, or its time is over
+
+    @property
+    def address(self) -> str:
+        settings = self.settings
+        outlets = {
+            "webhook": settings.alerts_webhook,
+            "mqtt": settings.alerts_mqtt,
+            "mail": settings.alerts_mail,
+        }
+        return ", ".join(name for name, outlet in outlets.items() if outlet.is_set)
+
+    def check(self) -> None:
+        super().check()
+        if not self.settings.sends_alerts:
+            raise StromError(
+                "alerts needs an outlet: set alerts_webhook.url, alerts_mqtt.topic or alerts_mail.to."
+            )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from strom.settings import Settings
-from strom.stack.catalogue import STATUS_NAMES, every_part
+from strom.stack.catalogue import every_part, status_names
 from strom.stack.children import kill_group
 from strom.stack.lock import holder_pid
 from strom.stack.processes import await_end, birth, is_alive
@@ -52,7 +52,8 @@ def status(settings: Settings) -> dict[str, dict[str, Any]]:
     supervised = _read(home) if holder_pid(home) is not None else {}
     found = {part.name: part for part in every_part(settings)}
     answer: dict[str, dict[str, Any]] = {}
-    for name in (*STATUS_NAMES, *(more for more in supervised if more not in STATUS_NAMES)):
+    named = status_names(settings)
+    for name in (*named, *(more for more in supervised if more not in named)):
         part = found.get(name)
         state = supervised.get(name) or PartState(STOPPED, part.address if part else "")
         if part is not None and part.external and state.state == STOPPED:

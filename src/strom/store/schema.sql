@@ -212,3 +212,36 @@ CREATE TABLE IF NOT EXISTS clock_windows (       -- ten minutes of arrivals: tho
     impossible     boolean NOT NULL,             -- a time came that cannot be
     PRIMARY KEY (meter, start)
 ) WITH (fillfactor = 70);
+-- What is sent to people and programs outside: one row for each state of an alert at each outlet, told once.
+
+CREATE TABLE IF NOT EXISTS alert_deliveries (
+    outlet         text NOT NULL,
+    alert          text NOT NULL,
+    state          text NOT NULL CHECK (state IN ('opened', 'severe', 'ended', 'withdrawn')),
+    seq            bigint GENERATED ALWAYS AS IDENTITY,
+    meter          text NOT NULL,
+    kind           text NOT NULL,
+    part           text NOT NULL,
+    severe         boolean NOT NULL,
+    ended          bigint,                       -- epoch ms
+    root           text,                         -- the state that began the same story, as alert.state; null for that itself
+    body           json NOT NULL,                -- the alert as the topic told it
+    status         text NOT NULL CHECK (status IN ('waiting', 'delivered', 'refused', 'quiet', 'given-up')),
+    noted          timestamptz NOT NULL DEFAULT now(),
+    due            timestamptz NOT NULL,         -- not before; later than `noted` in the quiet period
+    done           timestamptz,                  -- null while it waits
+    tries          integer NOT NULL DEFAULT 0,
+    error          text,
+    PRIMARY KEY (outlet, alert, state)
+) WITH (fillfactor = 70);
+CREATE INDEX IF NOT EXISTS alert_deliveries_waiting ON alert_deliveries (outlet, due, seq) WHERE status = 'waiting';
+CREATE INDEX IF NOT EXISTS alert_deliveries_ends ON alert_deliveries (outlet, meter, kind, part, ended) WHERE state = 'ended';
+CREATE INDEX IF NOT EXISTS alert_deliveries_done ON alert_deliveries (outlet, done);
+
+CREATE TABLE IF NOT EXISTS alert_outlets (       -- what does not go when deliveries are forgotten
+    outlet         text PRIMARY KEY,
+    delivered      bigint NOT NULL DEFAULT 0,
+    last_delivered timestamptz,
+    error          text,                         -- the last one; null after a delivery
+    error_at       timestamptz
+);

@@ -73,7 +73,7 @@ def ensure_contract_topics(settings: Settings, timeout: float = ANSWER_SECONDS) 
         [
             new_topic(
                 topic.name,
-                partitions=settings.kafka.partitions,
+                partitions=topic.partitions or settings.kafka.partitions,
                 replication=settings.kafka_replication,
                 compacted=topic.compacted,
                 retention_hours=settings.kafka.retention_hours,

@@ -1,7 +1,8 @@
 """What could not be read: finds it again, and sends it in anew after a fix, each record once.
 
 What was sent is noted in the topic REDRIVEN after Kafka has confirmed it. A run that died between the two is found by
-its mark that was never taken back: the raw topic since then tells what it had sent.
+its mark that was never taken back: the raw topic since then tells what it had sent. Runs hold a lease, so that no two
+of them send the same side by side.
 """
 
 import json
@@ -11,17 +12,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from strom.domain.values import topic_name
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import ensure_contract_topics
+from strom.streams.client import as_strom_error
 from strom.streams.consumer import Record, Records
+from strom.streams.lease import SAFE_SECONDS, Lease
 from strom.streams.producer import open_producer
 from strom.streams.start import EARLIEST, Kind, Start
 
+GROUP = "strom-redrive"
+AT_ONCE = 500  # letters that may be under way before the lease is checked again
+BUSY = "another redrive is under way; run this again when it has ended."
 _RUN = b"run"  # the key of the mark that a run is under way
+_CHECK_SECONDS = 1.0
 _CLOCKS_MS = 60_000  # how far two machines' clocks may be apart
 _OWN_HEADERS = (topics.HEADER_REASON, topics.HEADER_DETAIL, topics.HEADER_ORIGIN, topics.HEADER_REDRIVEN)
 
@@ -107,32 +114,52 @@ def _sent_since(settings: Settings, began_ms: int) -> set[str]:
 
 
 class Redrive:
-    """Sends dead letters into the raw topic as they first came; one run at a time.
+    """Sends dead letters into the raw topic as they first came; one run at a time, wherever it runs.
 
     with Redrive(settings) as redrive:
         for letter in letters: redrive.send(letter)
     """
 
     def __init__(self, settings: Settings) -> None:
-        noted, self._unnoted = _notes(settings)
-        self.done = noted | self._unnoted
+        self.done: set[str] = set()  # what was sent before this run
         self.sent = 0
+        self._settings = settings
         self._to_note: list[str] = []
-        self._producer: Producer = open_producer(settings, "strom-redrive")
+        self._under_way = 0
+        self._checked = 0.0
+        self._refused: KafkaError | None = None
+        ensure_contract_topics(settings)
+        self._lease = Lease(settings, GROUP, topics.REDRIVEN, busy=BUSY)
+        # What is not confirmed soon is given up: later it could meet what the next holder sends.
+        limit = {"message.timeout.ms": round(SAFE_SECONDS * 1000)}
+        self._producer: Producer = open_producer(settings, GROUP, **limit)
 
     def __enter__(self) -> Self:
-        for place in self._unnoted:
-            self._note(place)
-        self._mark({"began_ms": int(time.time() * 1000)})
+        self._lease.__enter__()
+        try:
+            noted, unnoted = _notes(self._settings)  # only now: the former holder may have gone on until now
+            self.done = noted | unnoted
+            for place in unnoted:
+                self._note(place)
+            self._mark({"began_ms": int(time.time() * 1000)})
+        except BaseException:
+            self._lease.close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._producer.flush()
-        self._note_delivered()
-        if kind is None:
-            self._mark({})
+        try:
+            self._settle()
+            if kind is None:
+                self._lease.check()  # the next holder's mark must stand
+                self._mark({})
+        finally:
+            self._lease.close()
 
     def send(self, letter: DeadLetter) -> None:
+        if self._under_way == 0 or time.monotonic() - self._checked > _CHECK_SECONDS:
+            self._checked = time.monotonic()
+            self._lease.check()
         record = letter.record
         headers = [(name, value) for name, value in record.headers if name not in _OWN_HEADERS]
         self._produce(
@@ -142,17 +169,27 @@ class Redrive:
             headers=[*headers, (topics.HEADER_REDRIVEN, letter.place.encode())],
             on_delivery=partial(self._delivered, letter.place),
         )
-        self._note_delivered()
+        self._under_way += 1
+        if self._under_way == AT_ONCE:
+            self._settle()
 
-    def _delivered(self, place: str, error: KafkaError | None, _: Message) -> None:
-        if error is None:
-            self._to_note.append(place)
-
-    def _note_delivered(self) -> None:
+    def _settle(self) -> None:
+        """Wait for what is under way, and note it; raises if Kafka did not take all of it."""
+        self._producer.flush()
+        self._under_way = 0
         delivered, self._to_note = self._to_note, []
         self.sent += len(delivered)
         for place in delivered:
             self._note(place)
+        self._producer.flush()
+        if self._refused is not None:
+            raise as_strom_error(self._settings, "take all of them", KafkaException(self._refused))
+
+    def _delivered(self, place: str, error: KafkaError | None, _: Message) -> None:
+        if error is None:
+            self._to_note.append(place)
+        else:
+            self._refused = error
 
     def _note(self, place: str) -> None:
         self._produce(topics.REDRIVEN, place.encode(), b"{}")

@@ -28,13 +28,17 @@ class Topic:
     name: str
     compacted: bool
     meaning: str
+    partitions: int | None = None  # as the settings say, unless it must be this many
 
 
 CONTRACT = (
     Topic(RAW, False, "what came, byte for byte; key = adapter name"),
     Topic(READINGS, False, "one JSON object per reading; key = meter"),
     Topic(DEAD_LETTER, False, "what could not be read, as it came, with the reason in its headers"),
-    Topic(REDRIVEN, False, "which dead letters were sent in anew; key = partition/offset of the dead letter"),
+    # One partition: who holds it may redrive.
+    Topic(
+        REDRIVEN, False, "which dead letters were sent in anew; key = partition/offset of the dead letter", 1
+    ),
     Topic(LOAD_PROFILE, True, "quarter-hours; key = meter and slot start"),
     Topic(ALERTS, False, "alerts as they open and close; key = meter"),
     Topic(METERS, True, "the latest state of each meter; key = meter"),

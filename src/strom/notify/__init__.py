@@ -1,0 +1,1 @@
+"""The doors out: alerts to webhooks, MQTT and e-mail. Knows how to send, not when something is an alert."""

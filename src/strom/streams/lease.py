@@ -1,0 +1,112 @@
+"""A right that one process has at a time, given out by Kafka's group coordinator; needs nothing but a topic.
+
+Whoever is assigned the topic's first partition holds it. A holder that dies, or stands still for the session's length,
+loses it to the next one, and learns so from the coordinator when it asks with `check`. What a holder does within
+SAFE_SECONDS of a check is done before anybody else can hold the lease.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from strom.errors import StromError
+from strom.settings import Settings
+from strom.streams.client import UNREACHABLE, common_config, error_of, no_answer
+
+SESSION_SECONDS = 20.0
+SAFE_SECONDS = SESSION_SECONDS / 2
+WAIT_SECONDS = SESSION_SECONDS + 10.0  # longer than a holder that was killed is remembered
+_PULSE_SECONDS = 0.2
+
+
+class Lease:
+    """with Lease(settings, "strom-redrive", topics.REDRIVEN, busy=…) as lease: … lease.check() …"""
+
+    def __init__(self, settings: Settings, name: str, topic: str, *, busy: str) -> None:
+        """`busy` is the sentence for whoever waits in vain, or has lost it."""
+        self._settings = settings
+        self._place = TopicPartition(topic, 0)
+        self._busy = busy
+        self._ended = threading.Event()
+        self._consumer = Consumer(_config(settings, name))
+        self._one = threading.Lock()  # the consumer is asked by one thread at a time
+        # Polling keeps the session alive, and takes part when another one joins.
+        self._pulse = threading.Thread(target=self._beat, name="lease", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._consumer.subscribe([self._place.topic])
+        self._poll()
+        self._pulse.start()
+        try:
+            self._await(self._is_assigned, WAIT_SECONDS)
+            self.check()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._ended.set()
+        if self._pulse.is_alive():
+            self._pulse.join()
+        self._consumer.close()
+
+    def check(self) -> None:
+        """Ask the coordinator whether this is still the holder; raises StromError if not."""
+        self._await(self._is_confirmed, SAFE_SECONDS)
+
+    def _is_assigned(self) -> bool:
+        with self._one:
+            assigned = self._consumer.assignment()
+        return any(each.partition == self._place.partition for each in assigned)
+
+    def _is_confirmed(self) -> bool:
+        if not self._is_assigned():
+            raise StromError(self._busy)
+        try:
+            mine = TopicPartition(self._place.topic, self._place.partition, 0)
+            with self._one:
+                self._consumer.commit(offsets=[mine], asynchronous=False)
+        except KafkaException as error:
+            code = error_of(error).code()
+            if code in UNREACHABLE:
+                raise no_answer(self._settings, error_of(error)) from None
+            if code != KafkaError.REBALANCE_IN_PROGRESS:  # another one joins; it ends in a moment
+                raise StromError(self._busy) from None
+            return False
+        return True
+
+    def _await(self, condition: Callable[[], bool], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise StromError(self._busy)
+            time.sleep(_PULSE_SECONDS / 2)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(_PULSE_SECONDS):
+            self._poll()
+
+    def _poll(self) -> None:
+        with self._one:
+            self._consumer.poll(0)
+
+
+def _config(settings: Settings, name: str) -> dict[str, object]:
+    session_ms = round(SESSION_SECONDS * 1000)
+    return common_config(settings, name) | {
+        "group.id": name,
+        # Who has it keeps it when another one joins.
+        "partition.assignment.strategy": "cooperative-sticky",
+        "session.timeout.ms": session_ms,
+        "heartbeat.interval.ms": session_ms // 6,
+        "max.poll.interval.ms": session_ms,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "latest",
+    }
