@@ -1,7 +1,12 @@
 """Faults on request: planned, described beforehand, and seen in the payloads as described."""
 
+from collections.abc import Callable
+from typing import get_type_hints
+
 import pytest
 
+from strom.cli.demo import demo
+from strom.cli.simulate import simulate
 from strom.devices.adapter_json import decode
 from strom.devices.simulator import Fault, FaultKind, Fleet, parse_kinds
 from strom.devices.simulator.faults import MINUTE_MS
@@ -165,3 +170,9 @@ def test_kinds_are_parsed_and_wrong_ones_refused_by_name() -> None:
     assert parse_kinds(None) == ()
     with pytest.raises(StromError, match="'loud' is no fault"):
         parse_kinds("silent,loud")
+
+
+@pytest.mark.parametrize("verb", [simulate, demo])
+def test_the_help_names_every_fault(verb: Callable[..., None]) -> None:
+    option = get_type_hints(verb, include_extras=True)["faults"].__metadata__[0]
+    assert option.help.startswith(", ".join(FaultKind))

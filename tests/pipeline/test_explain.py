@@ -5,11 +5,12 @@ from pyspark.sql import functions as F
 
 from strom.pipeline.explain import step_of, steps
 from strom.pipeline.limits import Limits
-from strom.settings import Settings
+from strom.settings import GroupSettings, Settings
 
 
 def test_every_step_stays_in_native_code(spark: SparkSession) -> None:
-    found = {step.name: step.leaves_native for step in steps(spark, Limits(Settings()))}
+    groups = {"small": GroupSettings(meters=["haus-*"], limit_w=11_000)}
+    found = {step.name: step.leaves_native for step in steps(spark, Limits(Settings(groups=groups)))}
     assert list(found) == ["normalise", "read", "marks", "archive", "profile, latest, watch"]
     assert set(map(tuple, found.values())) == {()}
 

@@ -14,7 +14,7 @@ from strom.domain.alerts import KINDS, SILENT
 from strom.domain.chain import Chain
 from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
 from strom.domain.reading import CLOCK_WRONG
-from strom.domain.slots import slot_of
+from strom.domain.slots import SLOT_MS, slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.errors import StromError
 from strom.pipeline.limits import Limits
@@ -31,6 +31,7 @@ from tests.pipeline.expected_alerts import expected_alerts, milli
 pytestmark = pytest.mark.stack
 Rows = list[tuple[Any, ...]]
 HOUR = 3_600_000
+WEEK = 7 * 24 * HOUR
 
 
 @pytest.fixture
@@ -258,6 +259,17 @@ def test_quarter_hours_tell_power_and_voltage_at_their_least_mean_and_largest(
     )
     found = [None if value is None else float(value) for value in fetch(own, query)[0]]
     assert found == [0.0, 166.667, 400.0, 228.1, 230.533, 233.5, None, None]
+
+
+def test_quarter_hours_that_a_batch_completes_are_held_against_the_habit(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    quarters = [START - week * WEEK + quarter * SLOT_MS for week in (4, 3, 2, 1) for quarter in range(5)]
+    usual = [reading(at=at, import_wh=100 * number) for number, at in enumerate(quarters)]
+    high = [reading(at=START + m * 60_000, import_wh=1900 + 70 * m) for m in range(32)]
+    job.process(batch(spark, numbered([*usual, *high])), 0)
+    query = "SELECT kind, started, ended, value, threshold FROM alerts WHERE kind <> 'silent'"
+    assert fetch(own, query) == [("spike", moment(START), None, 4200, 2400)]
 
 
 def test_a_raw_topic_made_anew_is_read_from_its_beginning(

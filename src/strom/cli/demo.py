@@ -29,7 +29,11 @@ def demo(
         str, typer.Option(metavar="1d", help="How much of the past to fill first; 0 is none.")
     ] = "1d",
     faults: Annotated[
-        str, typer.Option(metavar="KIND,…", help="silent, clock, reset, voltage, malformed, all or none.")
+        str,
+        typer.Option(
+            metavar="KIND,…",
+            help="silent, clock, reset, voltage, malformed, phase-loss, jump, overload, left-on, plant-off, all or none.",
+        ),
     ] = "all",
     seed: Annotated[int, typer.Option(help="The same seed gives the same meters.")] = 1,
     browser: Annotated[bool, typer.Option(help="Open the page when there is a display.")] = True,

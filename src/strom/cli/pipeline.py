@@ -76,6 +76,8 @@ def explain(
         print(
             "The driver then goes on in Python with one row per meter and five minutes, not with each reading;"
         )
-        print("only meters whose counters did not follow normally are walked reading by reading.")
+        print(
+            "only meters whose counters did not follow normally, or that show something odd, are read one by one."
+        )
     finally:
         spark.stop()

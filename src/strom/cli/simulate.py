@@ -50,7 +50,8 @@ def simulate(
     faults: Annotated[
         str | None,
         typer.Option(
-            metavar="KIND,…", help="silent, clock, reset, voltage, malformed, or all; none unless given."
+            metavar="KIND,…",
+            help="silent, clock, reset, voltage, malformed, phase-loss, jump, overload, left-on, plant-off, or all; none unless given.",
         ),
     ] = None,
     qos: Annotated[int, typer.Option(help="0, or 1: counted when the broker has confirmed.")] = 1,

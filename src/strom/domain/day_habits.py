@@ -12,6 +12,7 @@ from strom.domain.alerts import NIGHT_LOAD, NO_EXPORT, Alert, clock_text
 from strom.domain.habits import HabitLimits, Span, hours_span, usual_limit, watts
 
 DAYS = 14  # what came before is known by so many days
+EXPORT_LOOK_BACK = 60  # how far back the days are looked for on which a plant still ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,6 @@ def _export_words(meter: str, when: str, odd: Odd) -> str:
     )
 
 
-EXPORT_LOOK_BACK = 60
 NIGHT = DayHabit(
     NIGHT_LOAD,
     (1, 5),

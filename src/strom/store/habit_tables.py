@@ -77,8 +77,8 @@ def exporters(work: Work, spans: Iterable[tuple[str, Span]]) -> set[str]:
     """Those of the meters that exported anything in the span."""
     _stage(work, spans)
     found = work.rows(
-        "SELECT DISTINCT s.meter FROM habit_spans s WHERE EXISTS (SELECT FROM load_profile l "
-        "WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until AND l.export_wh > 0)"
+        "SELECT DISTINCT s.meter FROM habit_spans s CROSS JOIN LATERAL (SELECT FROM load_profile l "
+        "WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until AND l.export_wh > 0 LIMIT 1) x"
     )
     return {meter for (meter,) in found}
 
