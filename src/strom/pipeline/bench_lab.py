@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from strom.errors import StromError
 from strom.pipeline import bench_frames as frames
 from strom.pipeline.job import Pipeline, Trigger, source
-from strom.pipeline.kept import first_line
+from strom.pipeline.kept import reason_of
 from strom.pipeline.normalise import normalise
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.session import build_session
@@ -122,7 +122,7 @@ class Lab:
                 time.sleep(0.05)
             yield
             if query.exception() is not None:
-                raise StromError(f"normalise ended: {first_line(query.exception())}", exit_code=1)
+                raise StromError(f"normalise ended: {reason_of(query.exception())}", exit_code=1)
         finally:
             query.stop()
 

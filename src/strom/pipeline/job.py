@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
 from strom.pipeline.ending import let_finish
-from strom.pipeline.kept import Kept, first_line
+from strom.pipeline.kept import Kept, reason_of
 from strom.pipeline.lake_upkeep import keep_up
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
@@ -94,7 +94,7 @@ class Pipeline:
         while query.isActive and not self._stop.wait(0.1):
             pass
         if query.exception() is not None:
-            raise StromError(f"the query {query.name} ended: {first_line(query.exception())}", exit_code=1)
+            raise StromError(f"the query {query.name} ended: {reason_of(query.exception())}", exit_code=1)
         if not self._stop.is_set():
             log.info("%s caught up", query.name)
 

@@ -5,6 +5,7 @@ longer. What fails again and again without getting on is told, and ends the pipe
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,8 @@ from strom.errors import StromError
 
 MOST_FAILURES = 6  # in a row, without a batch done between
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 16.0
+
+_RAISED = re.compile(r"strom\.errors\.StromError: (.+)")
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +41,7 @@ class Kept:
             self.query = self._start()
 
     def _note_failure(self) -> None:
-        reason = first_line(self.query.exception())
+        reason = reason_of(self.query.exception())
         got_on = self.query.lastProgress is not None
         self._failures = 1 if got_on else self._failures + 1
         if self._failures >= MOST_FAILURES:
@@ -48,5 +51,10 @@ class Kept:
         self._again_at = time.monotonic() + pause
 
 
-def first_line(failure: StreamingQueryException | None) -> str:
-    return str(failure).strip().splitlines()[0] if failure else "without an error"
+def reason_of(failure: StreamingQueryException | None) -> str:
+    """The line that says it: the first, or where our own code raised it, what stands below the traceback."""
+    if failure is None:
+        return "without an error"
+    lines = str(failure).strip().splitlines()
+    ours = [found[1] for line in lines if (found := _RAISED.match(line))]
+    return (ours or lines)[0]
