@@ -101,7 +101,7 @@ def test_what_is_too_late_is_set_aside_once_kept_in_the_lake_and_changes_nothing
     sent = numbered(hour())
     job.process(batch(spark, sent), 0)
     before = tables(settings)
-    old = reading(at=START + 5 * MINUTE + 1, import_wh=55, voltage_l1_v=900)
+    old = reading(at=START + 5 * MINUTE + 1, import_wh=50.5, voltage_l1_v=900)
     limit = 10 * DAY_MS
     too_late = numbered(
         [replace(old, received=old.at + limit + 1), replace(old, received=old.at + limit + 2)], len(sent)
@@ -123,7 +123,7 @@ def test_what_is_too_late_is_set_aside_once_kept_in_the_lake_and_changes_nothing
     assert (slot[5], slot[7]) == (16, 2)
     counted = strom(settings, "pipeline", "late")
     assert counted.stdout.splitlines()[-1] == "2 readings came too late and were set aside"
-    assert '"import_wh": 55' in strom(settings, "pipeline", "late", "--meter", "m1").stdout
+    assert '"import_wh": 50.5' in strom(settings, "pipeline", "late", "--meter", "m1").stdout
 
 
 def test_the_number_of_a_meter_is_the_one_that_its_newest_reading_tells(

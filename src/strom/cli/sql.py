@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def sql(
-    query: Annotated[str | None, typer.Argument(metavar="[QUERY]", show_default=False)] = None,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", show_default=False)] = None,
     file: Annotated[Path | None, typer.Option(help="Read the query from this file.")] = None,
     live: Annotated[bool, typer.Option("--live", help="Go on with what comes, until Ctrl-C.")] = False,
     into: Annotated[

@@ -86,10 +86,10 @@ def test_a_query_that_fails_is_tried_again_with_longer_pauses(
     own: Settings, queries: UserQueries, folder: Path, unique: Callable[[str], str]
 ) -> None:
     topic, meter = unique("quotient"), unique("haus")
-    send(own, [at_minute(meter, 0, 0, import_w=0)])
     (folder / "q.sql").write_text(
         f"-- into: {topic}\n{from_now()}\nSELECT 1 / import_w AS x FROM readings WHERE meter = '{meter}'"
     )
+    send(own, [at_minute(meter, 0, 0, import_w=0)])
     queries.round(0)
     now = 0.0
     for failures in (1, 2):
