@@ -127,7 +127,7 @@ class Into:
         """Silences are told by arrivals, which no piece has seen in their order."""
         complete = replace(progress, complete=True)
         job.write_alerts(lambda work: ended_silences(work, readings, self._settings))
-        self._tick(job, readings)
+        self._tick(job, complete.lake_version)
         with Writer(self._settings.postgres_url) as writer, writer.work() as work:
             tables.save_progress(work, complete)
         return complete
@@ -148,7 +148,7 @@ class Into:
             with Writer(self._settings.postgres_url) as writer, writer.work() as work:
                 tables.save_progress(work, progress)
                 tables.save_lake_marks(work, jobs, marks)
-            self._tick(job, self._lake.readings(version))
+            self._tick(job, version)
         finally:
             added.unpersist()
             job.close()
@@ -167,8 +167,9 @@ class Into:
         )
         return done
 
-    def _tick(self, job: StoreJob, readings: DataFrame) -> None:
-        """Who is silent, as of the newest arrival."""
+    def _tick(self, job: StoreJob, version: int | None) -> None:
+        """Who is silent, as of the newest arrival of any meter."""
+        readings = in_span(self._lake.readings(version), self._plan.since, self._plan.until)
         newest = readings.agg(F.unix_millis(F.max("received"))).collect()[0][0]
         if newest is not None:
             job.tick(newest, caught_up=True)

@@ -18,9 +18,10 @@ from strom.store.writes import PIPELINE, WORK_LOCK, Work
 # Every table of schema.sql is in one of the two lists.
 REPLAYED = (
     "meters", "readings_latest", "load_profile", "slot_statistics", "gaps", "alerts", "late_readings",
-    "pipeline_marks", "meter_states", "profile_series", "profile_segments", "voltage_windows", "pipeline_replays",
+    "pipeline_marks", "meter_states", "profile_series", "profile_segments", "voltage_windows", "runs", "clock_windows",
+    "pipeline_replays",
 )  # fmt: skip
-KEPT: tuple[str, ...] = ()
+KEPT = ("alert_deliveries", "alert_outlets")
 
 _COMPUTED = (
     "meter",
