@@ -37,7 +37,7 @@ def test_a_meter_can_be_entered_before_it_is_heard_and_keeps_it_when_it_is(
     found = one(stack, name)
     assert (found["area"], found["tariff"], found["contract"]) == ("Nord", None, "17")
     assert (found["first_seen"], found["last_seen"]) == (None, None)
-    reading = Latest(name, 1_000, 2_000, 2_000, (1, 2, 3, 4), "{}", "7")
+    reading = Latest(name, 1_000, 2_000, 2_000, (1, 2, 3, 4), "{}", "7", 1_000)
     with writer.work() as work:
         told = save_meters(work, [reading], {name: 5})
     assert told[name][2].timestamp() == 2

@@ -4,9 +4,11 @@ Tables change their schema and keep their identity; views and functions are made
 name. What nobody can compute again (`KEPT`, and what people entered about meters) stays.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, count
 
 import psycopg
 
@@ -32,6 +34,7 @@ _COMPUTED = (
 )  # of `meters`; people enter the rest
 _NUMBERS = "import_wh, export_wh, quality, samples, flags, import_quality, export_quality, import_samples, export_samples"
 _LOCK_SECONDS = 30
+_LEAVING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def _swap(
     tell(work, live, new)
     work.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
     _carry_rights(work, live, new)
-    former = f"{live}_before_{datetime.now(UTC):%Y%m%d_%H%M%S}"
+    former = _unused(work, f"{live}_before_{datetime.now(UTC):%Y%m%d_%H%M%S}")
     _exchange(work, live, new)
     work.execute(_sql("ALTER SCHEMA {} RENAME TO {}", new, former))
     for schema in (former, live):
@@ -93,9 +96,30 @@ def _swap(
     return Swapped(former, changed)
 
 
+def _unused(work: Work, name: str) -> str:
+    """This name, or with a number where two swaps fell into the same second."""
+    taken = {schema for (schema,) in work.rows("SELECT nspname FROM pg_namespace")}
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(each for each in names if each not in taken)
+
+
 def _refuse_missing(connection: psycopg.Connection, new: str) -> None:
     if connection.execute("SELECT to_regnamespace(quote_ident(%s))", (new,)).fetchone() == (None,):
         raise StromError(f"there is no schema {new}; `strom pipeline replay --into {new}` builds one.")
+
+
+def _is_written(work: Work) -> bool:
+    """Whether a pipeline is connected; one that has just gone may be in the server's list for a moment."""
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    while work.rows(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s",
+        PIPELINE,
+    ):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.1)
+        work.execute("SELECT pg_stat_clear_snapshot()")
+    return False
 
 
 def _refuse(work: Work, live: str, new: str, shorter: bool) -> Progress:
@@ -104,11 +128,7 @@ def _refuse(work: Work, live: str, new: str, shorter: bool) -> Progress:
         raise StromError(
             f"{live} holds the live tables already; name the schema that shall take their place."
         )
-    writers = work.rows(
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s",
-        PIPELINE,
-    )
-    if writers:
+    if _is_written(work):
         raise StromError("the pipeline is writing these tables; stop it, swap, and start it again.")
     work.execute(_sql("SET LOCAL search_path = {}", new))
     found = load_progress(work)
