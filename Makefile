@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 UV ?= uv
 BIN := .venv/bin
 
-.PHONY: help setup setup-dev demo test fuzz fuzz-kills check lint format lock clean
+.PHONY: help setup setup-dev demo test test-far fuzz fuzz-kills check lint format lock clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | column -t -s $$'\t'
@@ -23,7 +23,10 @@ test: setup-dev lint ## Pass all checks and tests, the cheap ones first
 	@scripts/test $(ARGS)
 
 fuzz: setup-dev ## Run the property tests with many random examples instead of the usual fixed ones
-	@scripts/test --hypothesis-profile=fuzz --timeout=3600 -m "not stack" $(ARGS)
+	@scripts/test --hypothesis-profile=fuzz --timeout=3600 -m "not stack and not far" $(ARGS)
+
+test-far: setup-dev ## The tests on three brokers and a Spark cluster; they take many minutes
+	@scripts/test -q tests/e2e/test_far.py $(ARGS)
 
 fuzz-kills: setup-dev ## Kill processes at random moments, with new seeds; flags: make fuzz-kills ARGS="--kill-seeds random:20"
 	@scripts/test tests/e2e/test_far.py -k kills --timeout=7200 --kill-seeds random:5 --kill-rounds 2 $(ARGS)

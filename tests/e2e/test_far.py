@@ -24,7 +24,7 @@ from tests.e2e.killing import carry_out, draw
 from tests.e2e.raw import FIRST_MS, arrivals, put_raw
 from tests.e2e.way import await_taken_in, await_true, outcomes, records
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.far, pytest.mark.timeout(1800)]
 
 METERS, INTERVAL_S, STRETCH_MS = 10, 30.0, 6_000_000
 STRETCHES = itertools.count()  # each seed goes on where the one before it has ended
