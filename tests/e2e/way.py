@@ -56,13 +56,14 @@ class Outcome:
 
 def outcomes(settings: Settings) -> dict[str, Outcome]:
     """By origin, what each raw record became; a raw record that is still on its way is not in it."""
+    came_out = [*records(settings, topics.READINGS), *records(settings, topics.DEAD_LETTER)]
+    # Read after what came out of it: whatever has an outcome is then in it.
     raw = {_place(record): record.value or b"" for record in records(settings, topics.RAW)}
     found: dict[str, Outcome] = {}
-    for topic in (topics.READINGS, topics.DEAD_LETTER):
-        for record in records(settings, topic):
-            origin = record.header(topics.HEADER_ORIGIN) or ""
-            headers = {name: (value or b"").decode() for name, value in record.headers}
-            found[origin] = Outcome(raw[origin], topic, record.value or b"", headers)
+    for record in came_out:
+        origin = record.header(topics.HEADER_ORIGIN) or ""
+        headers = {name: (value or b"").decode() for name, value in record.headers}
+        found[origin] = Outcome(raw[origin], record.topic, record.value or b"", headers)
     return found
 
 
