@@ -2,9 +2,6 @@
 
 import json
 import threading
-from collections import defaultdict
-from decimal import Decimal
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,20 +9,16 @@ from pyspark.sql import SparkSession
 from strom.devices.adapter import Publisher
 from strom.devices.simulator import Fleet
 from strom.devices.simulator.timeline import Timeline
-from strom.domain.load_profile import Direction, Half, Row, Sample, evaluate, profile
-from strom.domain.reading import epoch_ms
-from strom.pipeline.limits import rules_of
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
-from strom.store.schema import connect
 from strom.streams import topics
+from tests.e2e.by_the_rules import expected_rows, stored_rows
 from tests.e2e.way import await_taken_in, await_true, outcomes, records
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 HOUR_MS = 3_600_000
 FIRST_MS = 1_763_229_600_000  # 2025-11-15T18:00:00Z
-Rows = dict[tuple[str, int], tuple[Decimal | None, Decimal | None, str]]
 
 
 def test_killed_bridge_pipeline_and_broker_lose_and_double_nothing(whole: Stack, spark: SparkSession) -> None:
@@ -63,39 +56,3 @@ def test_killed_bridge_pipeline_and_broker_lose_and_double_nothing(whole: Stack,
 
 def _all_arrived(settings: Settings) -> bool:
     return len(outcomes(settings)) == len(records(settings, topics.RAW))
-
-
-def stored_rows(settings: Settings) -> Rows:
-    query = "SELECT meter, extract(epoch FROM start), import_wh, export_wh, quality FROM load_profile"
-    with connect(settings.postgres_url) as connection:
-        return {
-            (row[0], int(row[1]) * 1000): (row[2], row[3], row[4])
-            for row in connection.execute(query).fetchall()
-        }
-
-
-def expected_rows(settings: Settings, readings: list[dict[str, Any]]) -> Rows:
-    """The quarter-hours as the pure function gives them, from the set of readings."""
-    by_meter: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for reading in readings:
-        by_meter[reading["meter"]].append(reading)
-    rules = rules_of(settings.rules)
-    found: Rows = {}
-    for meter, own in by_meter.items():
-        chains = {way: evaluate([_sample(reading, way) for reading in own], rules) for way in Direction}
-        found |= {(meter, row.start): _plain(row) for row in profile(chains)}
-    return found
-
-
-def _sample(reading: dict[str, Any], way: Direction) -> Sample:
-    def milli(field: str) -> int | None:
-        return round(Decimal(str(reading[field])) * 1000) if field in reading else None
-
-    return Sample(epoch_ms(reading["at"]), milli(f"{way.value}_wh"), milli(f"{way.value}_w"))
-
-
-def _plain(row: Row) -> tuple[Decimal | None, Decimal | None, str]:
-    def watt_hours(half: Half | None) -> Decimal | None:
-        return None if half is None or half.mwh is None else Decimal(half.mwh).scaleb(-3)
-
-    return watt_hours(row.imported), watt_hours(row.exported), str(row.quality)

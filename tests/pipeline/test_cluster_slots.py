@@ -58,6 +58,11 @@ def test_a_cluster_with_too_few_cores_is_refused_after_a_while(spark: SparkSessi
 
 
 def test_a_stop_ends_the_wait_for_executors(spark: SparkSession) -> None:
-    stop = threading.Event()
-    stop.set()
-    await_slots(spark, with_master("spark://10.0.0.1:7077", wait_seconds=600), 5, stop.wait)
+    asked: list[float] = []
+
+    def stopped(seconds: float) -> bool:
+        asked.append(seconds)
+        return True
+
+    await_slots(spark, with_master("spark://10.0.0.1:7077", wait_seconds=600), 5, stopped)
+    assert len(asked) == 1

@@ -8,7 +8,7 @@ from strom.pipeline.bench_lab import Lab
 from strom.settings import Settings
 from strom.store.schema import empty_tables
 
-START_S = 1_763_229_600
+START_S = 1_763_229_600  # 2025-11-15T18:00:00Z, when every benchmark's messages begin
 SENDING = 1_000  # meters that send, however many are known
 BATCH = 100_000
 BATCHES = 4

@@ -4,14 +4,13 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from strom.bench.growth import cost_growth
+from strom.bench.growth import START_S, cost_growth
 from strom.bench.latency import p99_by_mode
 from strom.bench.report import Measure, Report, best
 from strom.pipeline.bench_lab import Lab, Took
 from strom.settings import Settings
 from strom.store.schema import empty_tables
 
-START_S = 1_763_229_600  # 2025-11-15T18:00:00Z
 MB = 1 << 20
 
 

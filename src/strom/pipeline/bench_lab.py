@@ -14,8 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
 from strom.pipeline import bench_frames as frames
+from strom.pipeline.ending import reason_of
 from strom.pipeline.job import Pipeline, Trigger, source
-from strom.pipeline.kept import reason_of
 from strom.pipeline.normalise import normalise
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.session import build_session

@@ -16,8 +16,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
-from strom.pipeline.ending import let_finish
-from strom.pipeline.kept import Kept, reason_of
+from strom.pipeline.ending import let_finish, reason_of
+from strom.pipeline.kept import Kept
 from strom.pipeline.lake_upkeep import keep_up
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp

@@ -5,19 +5,16 @@ longer. What fails again and again without getting on is told, and ends the pipe
 """
 
 import logging
-import re
 import time
 from collections.abc import Callable
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
+from strom.pipeline.ending import reason_of
 
 MOST_FAILURES = 6  # in a row, without a batch done between
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 16.0
-
-_RAISED = re.compile(r"strom\.errors\.StromError: (.+)")
 
 log = logging.getLogger(__name__)
 
@@ -49,12 +46,3 @@ class Kept:
         pause = min(FIRST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE)
         log.warning("the query %s ended (%s); it goes on in %g s", self.query.name, reason, pause)
         self._again_at = time.monotonic() + pause
-
-
-def reason_of(failure: StreamingQueryException | None) -> str:
-    """The line that says it: the first, or where our own code raised it, what stands below the traceback."""
-    if failure is None:
-        return "without an error"
-    lines = str(failure).strip().splitlines()
-    ours = [found[1] for line in lines if (found := _RAISED.match(line))]
-    return (ours or lines)[0]

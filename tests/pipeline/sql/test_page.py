@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 
 from strom.pipeline.archive import Archive
 from strom.pipeline.sql.live import LiveQuery, Wish
+from strom.pipeline.sql.sources import Sources
+from strom.pipeline.sql.views import Views
 from strom.settings import PipelineSettings, Settings
 from tests.pipeline.batches import batch, reading
 from tests.pipeline.sql.asking import ask, since
@@ -30,7 +32,10 @@ def test_the_page_has_both_kinds() -> None:
 
 @pytest.mark.parametrize("query", [query for live, query in QUERIES if not live])
 def test_a_query_over_what_is_there_runs(own: Settings, spark: SparkSession, query: str) -> None:
-    ask(spark, own, query)
+    rows = ask(spark, own, query)
+    columns = Views(own, Sources(spark.newSession(), own)).query(query).columns
+    assert columns
+    assert all(set(row) <= set(columns) for row in rows)
 
 
 @pytest.mark.parametrize("query", [query for live, query in QUERIES if live])
