@@ -33,16 +33,17 @@ class Lease:
         self._ended = threading.Event()
         self._consumer = Consumer(_config(settings, name))
         self._one = threading.Lock()  # the consumer is asked by one thread at a time
+        self._is_lost = False  # for good: another one may have held it since
         # Polling keeps the session alive, and takes part when another one joins.
         self._pulse = threading.Thread(target=self._beat, name="lease", daemon=True)
 
     def __enter__(self) -> Self:
-        self._consumer.subscribe([self._place.topic])
+        self._consumer.subscribe([self._place.topic], on_lost=self._on_lost, on_revoke=self._on_lost)
         self._poll()
         self._pulse.start()
         try:
-            self._await(self._is_assigned, WAIT_SECONDS)
-            self.check()
+            # Whoever comes while others come and go may be given it and lose it a few times: nothing is done with it yet.
+            self._await(self._is_newly_held, WAIT_SECONDS)
         except BaseException:
             self.close()
             raise
@@ -59,28 +60,37 @@ class Lease:
 
     def check(self) -> None:
         """Ask the coordinator whether this is still the holder; raises StromError if not."""
-        self._await(self._is_confirmed, SAFE_SECONDS)
+        self._await(self._is_still_held, SAFE_SECONDS)
 
-    def _is_assigned(self) -> bool:
-        with self._one:
-            assigned = self._consumer.assignment()
-        return any(each.partition == self._place.partition for each in assigned)
+    def _is_newly_held(self) -> bool:
+        self._is_lost = False
+        return self._is_held()
 
-    def _is_confirmed(self) -> bool:
-        if not self._is_assigned():
+    def _is_still_held(self) -> bool:
+        held = self._is_held()
+        if self._is_lost:
             raise StromError(self._busy)
-        try:
-            mine = TopicPartition(self._place.topic, self._place.partition, 0)
-            with self._one:
+        return held
+
+    def _is_held(self) -> bool:
+        """Whether the coordinator says so; not while another one joins, which ends in a moment."""
+        with self._one:
+            if self._place.partition not in {each.partition for each in self._consumer.assignment()}:
+                return False
+            try:
+                mine = TopicPartition(self._place.topic, self._place.partition, 0)
                 self._consumer.commit(offsets=[mine], asynchronous=False)
-        except KafkaException as error:
-            code = error_of(error).code()
-            if code in UNREACHABLE:
-                raise no_answer(self._settings, error_of(error)) from None
-            if code != KafkaError.REBALANCE_IN_PROGRESS:  # another one joins; it ends in a moment
-                raise StromError(self._busy) from None
-            return False
+            except KafkaException as error:
+                code = error_of(error).code()
+                if code in UNREACHABLE:
+                    raise no_answer(self._settings, error_of(error)) from None
+                if code != KafkaError.REBALANCE_IN_PROGRESS:
+                    self._is_lost = True
+                return False
         return True
+
+    def _on_lost(self, *_: object) -> None:
+        self._is_lost = True
 
     def _await(self, condition: Callable[[], bool], seconds: float) -> None:
         deadline = time.monotonic() + seconds
