@@ -1,7 +1,7 @@
 """The pipeline beside the bare Spark jobs that bound it, in one run on the same data and machine."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from strom.bench.growth import START_S, cost_growth
@@ -12,6 +12,7 @@ from strom.settings import Settings
 from strom.store.schema import empty_tables
 
 MB = 1 << 20
+PARTS = ("normalise", "all", "profile", "latency", "growth")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Plan:
     latency_rate: int = 450
     latency_seconds: int = 30
     growth: tuple[int, int] = (1_000, 100_000)
+    parts: Sequence[str] = PARTS
 
 
 QUICK = Plan(messages=1_000_000, rounds=2, latency_seconds=20)
@@ -35,27 +37,29 @@ class PipelineBench:
         self._plan = plan
         self._say = report
         self._heap: list[int] = []
-
-    def run(self) -> Report:
-        plan = self._plan
-        result = Report(
+        self._result = Report(
             "strom bench pipeline",
             f"{plan.messages:,} messages of {plan.meters:,} meters; {platform.machine()}, Python {platform.python_version()}",
         )
+
+    def run(self) -> Report:
+        plan = self._plan
         lab = Lab(self._settings)
         try:
-            self._say(f"making {plan.messages:,} messages")
-            lab.fill(plan.messages, plan.meters, START_S)
-            limit = self._normalise(lab, result)
-            self._all(lab, result, limit)
-            self._profile(lab, result)
-            self._latency(lab, result)
-            self._growth(lab, result)
+            if {"normalise", "all", "profile"} & set(plan.parts):
+                self._say(f"making {plan.messages:,} messages")
+                lab.fill(plan.messages, plan.meters, START_S)
+                limit = self._normalise(lab) if {"normalise", "all"} & set(plan.parts) else None
+                self._readings(lab, limit)
+            if "latency" in plan.parts:
+                self._latency(lab)
+            if "growth" in plan.parts:
+                self._growth(lab)
         finally:
             lab.close()
-        return result
+        return self._result
 
-    def _normalise(self, lab: Lab, result: Report) -> Took:
+    def _normalise(self, lab: Lab) -> Took:
         """The stage and its limit in turns, so that what disturbs one disturbs the other."""
         runs = lab.batch_runs()
         took: dict[str, list[Took]] = {name: [] for name in runs}
@@ -65,39 +69,47 @@ class PipelineBench:
                 took[name].append(run())
         least = {name: _least(found[1:]) for name, found in took.items()}
         for name, found in least.items():
-            self._figure(result, name, found)
-        result.measures.append(
+            self._figure(name, found)
+        limit, stage = least["from_json"], least["normalise"]
+        self._add(
             Measure(
                 "normalise",
-                least["from_json"].seconds / least["normalise"].seconds,
+                limit.us / stage.us,
                 "of from_json, same schema",
-                f"{self._rate(least['normalise'])} of {self._rate(least['from_json'])}; "
-                f"by processor time {least['from_json'].cpu_seconds / least['normalise'].cpu_seconds:.2f}",
+                f"{_rate(stage)} of {_rate(limit)}; by processor time {limit.cpu_us / stage.cpu_us:.2f}",
                 at_least=0.6,
             )
         )
-        return least["from_json"]
+        return limit
 
-    def _all(self, lab: Lab, result: Report, limit: Took) -> None:
+    def _readings(self, lab: Lab, limit: Took | None) -> None:
+        """What is made of `readings`, which `normalise` has to write first."""
         self._say("normalise, Kafka to Kafka")
         first = lab.normalise_all()
+        self._figure("normalise to Kafka", first)
+        if "all" in self._plan.parts and limit is not None:
+            self._all(lab, first, limit)
+        if "profile" in self._plan.parts:
+            self._profile(lab)
+
+    def _all(self, lab: Lab, first: Took, limit: Took) -> None:
         self._say("archive, profile, latest and watch")
         second = lab.store_all(profile_alone=False, on_batch=lambda number: self._after_batch(lab, number))
-        together = Took(first.seconds + second.seconds, first.cpu_seconds + second.cpu_seconds)
-        self._figure(result, "normalise to Kafka", first)
-        self._figure(result, "stages on readings", second)
-        result.measures.append(
+        self._figure("stages on readings", second)
+        together = first + second
+        self._add(
             Measure(
                 "all stages, lake, Postgres",
-                limit.seconds / together.seconds,
+                limit.us / together.us,
                 "of from_json to nowhere",
-                f"{self._rate(together)} of {self._rate(limit)}",
+                f"{_rate(together)} of {_rate(limit)}",
                 at_least=0.2,
             )
         )
         early, late = _halves(self._heap)
-        result.figures["heap, first half MB"], result.figures["heap, second half MB"] = early / MB, late / MB
-        result.measures.append(
+        figures = self._result.figures
+        figures["heap, first half MB"], figures["heap, second half MB"] = early / MB, late / MB
+        self._add(
             Measure(
                 "memory, second half",
                 late / early,
@@ -107,7 +119,7 @@ class PipelineBench:
             )
         )
 
-    def _profile(self, lab: Lab, result: Report) -> None:
+    def _profile(self, lab: Lab) -> None:
         bare, stage = [], []
         for turn in range(self._plan.rounds):
             self._say(f"bare windows and profile, run {turn + 1} of {self._plan.rounds}")
@@ -115,42 +127,38 @@ class PipelineBench:
             empty_tables(self._settings.postgres_url)
             stage.append(lab.store_all(profile_alone=True, on_batch=lambda _: None))
         limit, took = _least(bare), _least(stage)
-        self._figure(result, "bare windows", limit)
-        self._figure(result, "profile", took)
-        result.measures.append(
+        self._figure("bare windows", limit)
+        self._figure("profile", took)
+        self._add(
             Measure(
                 "profile",
-                limit.seconds / took.seconds,
+                limit.us / took.us,
                 "of windowed max − min",
-                f"{self._rate(took)} of {self._rate(limit)}",
+                f"{_rate(took)} of {_rate(limit)}",
                 at_least=0.6,
             )
         )
 
-    def _latency(self, lab: Lab, result: Report) -> None:
+    def _latency(self, lab: Lab) -> None:
+        plan, figures = self._plan, self._result.figures
         self._say("latency in real-time mode and in micro-batches")
-        realtime, batches = p99_by_mode(
-            lab, self._settings, self._plan.latency_rate, self._plan.latency_seconds
-        )
-        result.figures["p99 in real-time mode, ms"], result.figures["p99 in micro-batches, ms"] = (
-            realtime,
-            batches,
-        )
-        result.measures.append(
+        realtime, batches = p99_by_mode(lab, self._settings, plan.latency_rate, plan.latency_seconds)
+        figures["p99 in real-time mode, ms"], figures["p99 in micro-batches, ms"] = realtime, batches
+        self._add(
             Measure(
                 "p99 in real-time mode",
                 realtime / batches,
                 "of the same in micro-batches",
-                f"{realtime:,} ms of {batches:,} ms at {self._plan.latency_rate} messages/s",
+                f"{realtime:,} ms of {batches:,} ms at {plan.latency_rate} messages/s",
                 at_most=0.25,
             )
         )
 
-    def _growth(self, lab: Lab, result: Report) -> None:
+    def _growth(self, lab: Lab) -> None:
         few, many = self._plan.growth
         self._say(f"cost per message with {few:,} and with {many:,} meters known")
         costs = cost_growth(lab, self._settings, few, many, self._say)
-        result.measures.append(
+        self._add(
             Measure(
                 f"cost with {many:,} meters",
                 costs[1] / costs[0],
@@ -164,18 +172,22 @@ class PipelineBench:
         self._heap.append(lab.heap_bytes())
         self._say(f"batch {number + 1}, {self._heap[-1] / MB:.0f} MB on the heap")
 
-    def _figure(self, result: Report, name: str, took: Took) -> None:
-        result.figures[f"{name}, messages/s"] = round(self._plan.messages / took.seconds)
-        result.figures[f"{name}, µs of processor a message"] = round(
-            took.cpu_seconds / self._plan.messages * 1e6, 1
-        )
+    def _add(self, measure: Measure) -> None:
+        self._result.measures.append(measure)
+        self._say(f"▸ {measure.name}: {measure.ratio:.2f} {measure.against} ({measure.detail})")
 
-    def _rate(self, took: Took) -> str:
-        return f"{self._plan.messages / took.seconds:,.0f}/s"
+    def _figure(self, name: str, took: Took) -> None:
+        self._result.figures[f"{name}, messages/s"] = round(took.rate)
+        self._result.figures[f"{name}, µs of processor a message"] = round(took.cpu_us, 1)
+        self._say(f"▸ {name}: {_rate(took)}, {took.cpu_us:.1f} µs of the processors a message")
+
+
+def _rate(took: Took) -> str:
+    return f"{took.rate:,.0f}/s"
 
 
 def _least(found: list[Took]) -> Took:
-    return Took(best([each.seconds for each in found]), best([each.cpu_seconds for each in found]))
+    return Took(best([each.us for each in found]), best([each.cpu_us for each in found]))
 
 
 def _halves(heap: list[int]) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from strom.cli.options import HomeOption, settings_from
+from strom.errors import StromError
 
 if TYPE_CHECKING:
     from strom.bench.report import Report
@@ -27,6 +28,10 @@ def _group() -> None:
 def pipeline(
     quick: Annotated[bool, typer.Option("--quick", help="1,000,000 messages instead of 4,000,000.")] = False,
     messages: Annotated[int | None, typer.Option(min=10_000, help="Another number of messages.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="normalise, all, profile, latency or growth; can be given several times."),
+    ] = None,
     meters: Annotated[int, typer.Option(min=1, help="How many meters send them.")] = 10_000,
     plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-pipeline.svg"),
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
@@ -41,11 +46,13 @@ def pipeline(
     from dataclasses import replace
 
     from strom.bench.ground import own_servers
-    from strom.bench.pipeline import QUICK, PipelineBench, Plan
+    from strom.bench.pipeline import PARTS, QUICK, PipelineBench, Plan
     from strom.bench.report import as_svg
 
     plan = QUICK if quick else Plan()
-    plan = replace(plan, messages=messages or plan.messages, meters=meters)
+    plan = replace(plan, messages=messages or plan.messages, meters=meters, parts=tuple(only or PARTS))
+    if unknown := set(plan.parts) - set(PARTS):
+        raise StromError(f"--only {min(unknown)} is unknown; there are {', '.join(PARTS)}.")
     with own_servers(settings_from(home=home), _say) as settings:
         report = PipelineBench(settings, plan, _say).run()
     plot.write_text(as_svg(report), encoding="utf-8")

@@ -1,5 +1,9 @@
 """Keeps every reading in the Delta table `readings`, typed and by date; reads it back for meters that need it."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -23,6 +27,26 @@ _TAIL = ("meter_number", "other", "flags", "origin")
 COLUMNS = (*_HEAD, *NUMBER_FIELDS, *_TAIL)
 
 
+class _Beside(InheritableThread):
+    """Work in a thread of its own, under the same query; `result` raises what it raised."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._error: BaseException | None = None
+        super().__init__(target=self._kept, args=(work,), name="strom-archive")
+        self.start()
+
+    def result(self) -> None:
+        self.join()
+        if self._error is not None:
+            raise self._error
+
+    def _kept(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            self._error = error
+
+
 class Archive:
     """The lake's `readings`; appending the same batch of the same writer twice adds it once."""
 
@@ -33,6 +57,7 @@ class Archive:
         spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
         self.path = f"{root.rstrip('/')}/{TABLE}"
         self._made = False
+        self._running: _Beside | None = None
 
     def append(self, fresh: DataFrame, count: int, *, writer: str, batch_id: int) -> None:
         if count == 0:
@@ -43,8 +68,23 @@ class Archive:
             "txnAppId", writer
         ).option("txnVersion", batch_id).save(self.path)
 
+    @contextmanager
+    def appending(self, fresh: DataFrame, count: int, *, writer: str, batch_id: int) -> Iterator[None]:
+        """Append beside the work of the block; behind it, and whenever the block reads the lake, it is there."""
+        self._running = _Beside(lambda: self.append(fresh, count, writer=writer, batch_id=batch_id))
+        try:
+            yield
+        except BaseException:
+            self._running.join()
+            raise
+        finally:
+            running, self._running = self._running, None
+        running.result()
+
     def read_since(self, since: dict[str, int | None]) -> DataFrame:
         """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late."""
+        if self._running is not None:
+            self._running.result()
         rows = [(meter, -1 if time is None else time) for meter, time in since.items()]
         wanted = F.broadcast(self.spark.createDataFrame(rows, "wanted string, since bigint"))
         first = min(time for _, time in rows)
@@ -55,8 +95,6 @@ class Archive:
             .where(~too_late(self._late_ms))
             .join(wanted, (F.col("meter") == F.col("wanted")) & (F.unix_millis("at") > F.col("since")))
             .repartition("meter")
-            # The lake keeps columns, not the JSON; nobody asks for it when looking back.
-            .withColumn("value", F.lit(None).cast("string"))
         )
 
     def ensure(self) -> None:

@@ -1,5 +1,7 @@
 """What a benchmark of the pipeline runs over: messages made in bulk, and the bare Spark jobs that the stages are held against."""
 
+from math import gcd
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -21,13 +23,16 @@ def messages(
 ) -> DataFrame:
     """Records for the raw topic as adapters send them: every meter once, then every meter again five seconds later.
 
-    With `active` only so many of the meters send.
+    With `active` only so many of the meters send. Each task has its own share of the meters, so that what a meter sends
+    is written in its order.
     """
     sending = active or meters
-    place = F.col("id") + F.lit(first * sending)
-    meter, push = place % sending, F.floor(place / sending)
+    tasks = gcd(count, sending, spark.sparkContext.defaultParallelism)
+    share = sending // tasks
+    task, place = F.floor(F.col("id") / (count // tasks)), F.col("id") % (count // tasks)
+    meter, push = task * share + place % share, F.floor(place / share) + first
     seconds = F.lit(start_s) + push * INTERVAL_S
-    return spark.range(count).select(
+    return spark.range(0, count, 1, tasks).select(
         F.format_string("meter-%06d", meter).cast("binary").alias("key"),
         _payload(F.format_string("meter-%06d", meter), meter, push, seconds).cast("binary").alias("value"),
         F.array(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
 from strom.pipeline import bench_frames as frames
@@ -26,10 +26,18 @@ from strom.streams import topics
 
 @dataclass(frozen=True)
 class Took:
-    """Time by the clock, and of the processors."""
+    """Time by the clock and of the processors, in µs a message."""
 
-    seconds: float
-    cpu_seconds: float
+    us: float
+    cpu_us: float
+
+    @property
+    def rate(self) -> float:
+        """Messages a second."""
+        return 1e6 / self.us
+
+    def __add__(self, other: "Took") -> "Took":
+        return Took(self.us + other.us, self.cpu_us + other.cpu_us)
 
 
 class Lab:
@@ -40,6 +48,8 @@ class Lab:
         self._spark = build_session(settings, "strom-bench")
         self._jvm: Any = self._spark._jvm
         self._runs = 0
+        self._filled = 0
+        self._spark.sparkContext.setLogLevel("ERROR")
 
     def close(self) -> None:
         for query in self._spark.streams.active:
@@ -47,11 +57,8 @@ class Lab:
         self._spark.stop()
 
     def fill(self, count: int, meters: int, start_s: int) -> None:
-        frames.fill(
-            frames.messages(self._spark, count, meters, start_s).repartition(self._settings.kafka.partitions),
-            self._settings,
-            topics.RAW,
-        )
+        frames.fill(frames.messages(self._spark, count, meters, start_s), self._settings, topics.RAW)
+        self._filled = count
 
     def batch_runs(self) -> dict[str, Callable[[], Took]]:
         """The jobs over the raw topic as one batch to nowhere; each plan is built once, as in a running query."""
@@ -63,7 +70,7 @@ class Lab:
         """The raw topic to `readings`, as the pipeline does with a backlog."""
         with self._timed() as took:
             Pipeline(self._settings, ("normalise",)).catch_up(self._spark)
-        return took()
+        return took(self._filled)
 
     def store_all(self, *, profile_alone: bool, on_batch: Callable[[int], None]) -> Took:
         """`readings` to the tables (and lake and topics) in micro-batches; each has a checkpoint of its own."""
@@ -76,30 +83,15 @@ class Lab:
             on_batch(batch_id)
 
         try:
-            with self._timed() as took:
-                self._await(
-                    typed_readings(self._readings())
-                    .writeStream.foreachBatch(process)
-                    .option("checkpointLocation", self._new_checkpoint())
-                    .trigger(availableNow=True)
-                    .start()
-                )
+            return self._batches(typed_readings(self._readings()).writeStream.foreachBatch(process))
         finally:
             job.close()
-        return took()
 
     def windows_all(self) -> Took:
         """The bare windows over `readings`, in the same micro-batches and with Spark's own state."""
-        with self._timed() as took:
-            self._await(
-                frames.bare_windows(self._readings())
-                .writeStream.format("noop")
-                .outputMode("update")
-                .option("checkpointLocation", self._new_checkpoint())
-                .trigger(availableNow=True)
-                .start()
-            )
-        return took()
+        return self._batches(
+            frames.bare_windows(self._readings()).writeStream.format("noop").outputMode("update")
+        )
 
     def readings_of(self, count: int, meters: int, start_s: int, *, first: int, active: int) -> DataFrame:
         """A micro-batch of readings that only `active` of the meters sent, without the way through Kafka."""
@@ -138,14 +130,28 @@ class Lab:
     def _timed_batch(self, frame: DataFrame) -> Took:
         with self._timed() as took:
             frames.to_nowhere(frame)
-        return took()
+        return took(self._filled)
+
+    def _batches(self, writer: DataStreamWriter) -> Took:
+        """All that is there in micro-batches. The first one, which generates and compiles the code, does not count by the clock."""
+        with self._timed() as took:
+            query = (
+                writer.option("checkpointLocation", self._new_checkpoint()).trigger(availableNow=True).start()
+            )
+            query.awaitTermination()
+        done = [each for each in query.recentProgress if each["numInputRows"]]
+        counted = done[1:] or done
+        messages = sum(each["numInputRows"] for each in counted)
+        ms = sum(each["durationMs"]["triggerExecution"] for each in counted)
+        return Took(ms * 1000 / messages, took(sum(each["numInputRows"] for each in done)).cpu_us)
 
     @contextmanager
-    def _timed(self) -> Iterator[Callable[[], Took]]:
+    def _timed(self) -> Iterator[Callable[[int], Took]]:
+        """Gives what the block took for so many messages."""
         began, cpu = time.monotonic(), self._cpu_seconds()
-        ended: list[Took] = []
-        yield lambda: ended[0]
-        ended.append(Took(time.monotonic() - began, self._cpu_seconds() - cpu))
+        ended: list[float] = []
+        yield lambda messages: Took(*(each / messages * 1e6 for each in ended))
+        ended += [time.monotonic() - began, self._cpu_seconds() - cpu]
 
     def _cpu_seconds(self) -> float:
         """Of the JVM and of this process; of this process alone where the system does not tell."""
@@ -154,9 +160,6 @@ class Lab:
             return time.process_time()
         user, system = stat.read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") + time.process_time()
-
-    def _await(self, query: StreamingQuery) -> None:
-        query.awaitTermination()
 
     def _new_checkpoint(self) -> str:
         self._runs += 1

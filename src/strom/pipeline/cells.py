@@ -22,8 +22,10 @@ _EXACT = "decimal(20,0)"  # the product of hostile powers and times does not fit
 
 
 def moments(readings: DataFrame) -> DataFrame:
-    """One row per meter and moment: of several readings at the same `at` the largest values."""
-    later = F.struct("received", "origin")
+    """One row per meter and moment: of several readings at the same `at` the largest values.
+
+    Numbers only: with texts among them Spark would sort the readings here instead of hashing them.
+    """
     return readings.groupBy("meter", F.unix_millis("at").alias("t")).agg(
         *(_milli(f"{direction}_wh", f"{direction}_c") for direction in Direction),
         *(_milli(f"{direction}_w", f"{direction}_p") for direction in Direction),
@@ -31,8 +33,6 @@ def moments(readings: DataFrame) -> DataFrame:
         F.unix_millis(F.max("received")).alias("received"),
         F.unix_millis(F.min("received")).alias("received_first"),
         F.max(F.array_contains("flags", CLOCK_WRONG)).alias("impossible_time"),
-        F.max_by("value", later).alias("value"),
-        F.max_by("meter_number", F.when(F.col("meter_number").isNotNull(), later)).alias("meter_number"),
     )
 
 
@@ -62,12 +62,7 @@ def cells(moments: DataFrame, limits: Limits) -> DataFrame:
             F.min("received_first").alias("received_first"),
             F.max("received").alias("received"),
             F.max("received_step").alias("received_step"),
-            F.max_by("value", "t").alias("value"),
             F.max_by("received", "t").alias("newest_received"),
-            F.max_by("meter_number", F.when(F.col("meter_number").isNotNull(), F.col("t"))).alias(
-                "meter_number"
-            ),
-            F.max(F.when(F.col("meter_number").isNotNull(), F.col("t"))).alias("number_t"),
             *(column for direction in Direction for column in _stretch(direction)),
             *band_columns(),
             *odd_columns(limits),
@@ -108,10 +103,12 @@ def _milli_of(value: Column) -> Column:
 
 def _valued(frame: DataFrame) -> DataFrame:
     """A meter with any counter of a direction is read by counter, one without by power."""
+    # In the order that the next steps need: the rows are sorted once.
+    all_of_it = _in_order().rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     columns: dict[str, Column] = {}
     for direction in Direction:
         counter, power = F.col(f"{direction}_c"), F.col(f"{direction}_p")
-        counted = F.max(counter.isNotNull()).over(Window.partitionBy("meter"))
+        counted = F.max(counter.isNotNull()).over(all_of_it)
         columns[f"{direction}_counter"] = counted
         columns[f"{direction}_v"] = F.when(counted, counter).otherwise(power)
     return frame.withColumns(columns)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from strom.pipeline import cells as native
 from strom.pipeline.archive import lake_rows
 from strom.pipeline.fresh import fresh_readings, reached_rows
+from strom.pipeline.latest import newest_rows
 from strom.pipeline.limits import Limits
 from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.normalise import normalise
@@ -35,13 +36,12 @@ def steps(spark: SparkSession, limits: Limits) -> Iterator[Step]:
     raw = spark.createDataFrame([], KAFKA_SOURCE)
     yield step_of("normalise", "sma-kafka to readings and dead letter, in real-time mode", normalise(raw))
     fresh = fresh_readings(typed_readings(raw), [])
-    yield step_of("read", "a micro-batch of readings, each origin once", fresh)
+    yield step_of("read", "a micro-batch of readings, all of a meter together", fresh)
     yield step_of("marks", "how far the raw partitions have been taken in", reached_rows(fresh))
+    yield step_of("latest", "the newest reading of each meter", newest_rows(fresh))
     yield step_of("archive", "rows of the lake", lake_rows(fresh))
     summed = native.cells(native.moments(fresh), limits)
-    yield step_of(
-        "profile, latest, watch", "a row per meter and five minutes, which the driver takes on", summed
-    )
+    yield step_of("profile, watch", "a row per meter and five minutes, which the driver takes on", summed)
 
 
 def step_of(name: str, does: str, frame: DataFrame) -> Step:

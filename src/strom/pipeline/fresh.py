@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from strom.pipeline.archive import COLUMNS
 from strom.pipeline.late import NEVER_LATE_MS, too_late
 from strom.store.mark_tables import Mark
 
@@ -16,28 +17,37 @@ _MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset
 
 
 def fresh_readings(batch: DataFrame, marks: list[Mark]) -> DataFrame:
-    """The batch, one row per origin, without what the marks cover; all rows of a meter in one partition."""
+    """The batch without what the marks cover; all rows of a meter in one partition."""
     return (
         batch.transform(_with_origin)
         .transform(lambda frame: unmarked(frame, marks))
+        .select(*COLUMNS, "raw_topic", "raw_partition", "raw_offset", "partition")
         .repartition("meter")
-        .dropDuplicates(["meter", "origin"])
     )
+
+
+def each_once(fresh: DataFrame) -> DataFrame:
+    """One row per origin."""
+    return fresh.dropDuplicates(["meter", "origin"])
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far the marks move with a batch, how many readings it holds, and how many of them are too late."""
+    """How far the marks move with a batch, how many readings it holds, how many are too late and how many repeated."""
 
     marks: list[Mark]
     count: int
     late: int
+    repeated: int
 
 
 def reached_marks(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> Reached:
     found = reached_rows(fresh, late_ms).collect()
     return Reached(
-        [Mark(*row[:5]) for row in found], sum(row[5] for row in found), sum(row[6] for row in found)
+        [Mark(*row[:5]) for row in found],
+        sum(row[5] for row in found),
+        sum(row[6] for row in found),
+        sum(row[5] - row[7] for row in found),
     )
 
 
@@ -47,6 +57,7 @@ def reached_rows(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> DataFrame:
         F.max(F.unix_millis("received")),
         F.count("*"),
         F.count_if(too_late(late_ms)),
+        F.count_distinct("raw_offset"),
     )
 
 

@@ -164,6 +164,9 @@ class Pipeline:
             .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
             .option("kafka.max.request.size", str(2 * topics.MAX_MESSAGE_BYTES))
             .option("kafka.compression.type", "lz4")
+            # A backlog goes out in full requests; what comes one by one does not wait for company.
+            .option("kafka.batch.size", str(256 * 1024))
+            .option("kafka.linger.ms", "20" if trigger is Trigger.AVAILABLE_NOW else "0")
             # Rows must reach a partition in order and without gaps, or a repeat could not be told from a new one.
             .option("kafka.acks", "all")
             .option("kafka.enable.idempotence", "true")

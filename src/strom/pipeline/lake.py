@@ -6,7 +6,6 @@ from pyspark.sql import functions as F
 
 from strom.errors import StromError
 from strom.pipeline.archive import COLUMNS, TABLE
-from strom.pipeline.lake_json import lake_json
 from strom.settings import Settings
 
 
@@ -39,11 +38,11 @@ class Lake:
         return int(found)
 
     def readings(self, version: int | None = None) -> DataFrame:
-        """All readings, now or as of a version, each with its JSON as it stood in the topic."""
+        """All readings, now or as of a version."""
         reader = self.spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        return reader.load(self.path).select(*COLUMNS, "date", lake_json().alias("value"))
+        return reader.load(self.path).select(*COLUMNS, "date")
 
     def added(self, after: int, upto: int) -> DataFrame:
         """What was appended after one version up to another, with `_commit_version`; joined files add nothing."""
@@ -55,7 +54,7 @@ class Lake:
             .load(self.path)
             .where("_change_type = 'insert'")
         )
-        return changes.select(*COLUMNS, "date", "_commit_version", lake_json().alias("value"))
+        return changes.select(*COLUMNS, "date", "_commit_version")
 
 
 def in_span(readings: DataFrame, since: int | None, until: int | None) -> DataFrame:

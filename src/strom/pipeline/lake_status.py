@@ -13,6 +13,7 @@ from strom.domain.reading import time_text
 from strom.errors import StromError
 from strom.pipeline.lake import Lake, in_span
 from strom.pipeline.lake_files import by_day, wants_clustering
+from strom.pipeline.lake_json import lake_json
 from strom.pipeline.lake_upkeep import MB, Upkeep
 from strom.settings import Settings
 
@@ -103,7 +104,7 @@ def readings_of(
             .where(F.col("meter") == meter)
             .sort(F.desc("at"), F.desc("received"))
             .limit(limit)
-            .select("value")
+            .select(lake_json().alias("value"))
             .collect()
         )
     except AnalysisException as error:

@@ -8,6 +8,7 @@ import logging
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from strom.pipeline.lake_json import lake_json
 from strom.store.late_tables import save_late
 from strom.store.writes import Work
 
@@ -28,7 +29,7 @@ def set_aside(work: Work, readings: DataFrame, late_ms: int) -> int:
     """Keep what is too late beside the quarter-hours, each once; returns how many were not there before."""
     rows = (
         readings.where(too_late(late_ms))
-        .select("meter", F.unix_millis("at"), F.unix_millis("received"), "origin", "value")
+        .select("meter", F.unix_millis("at"), F.unix_millis("received"), "origin", lake_json())
         .collect()
     )
     added = save_late(work, [tuple(row) for row in rows])

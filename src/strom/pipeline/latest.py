@@ -3,10 +3,15 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from strom.domain.push_interval import PushInterval
 from strom.domain.reading import time_text
+from strom.pipeline.lake_json import lake_json
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.series import Cell
 from strom.store.meter_tables import Latest, MeterState, save_latest, save_meters, save_states
@@ -43,11 +48,58 @@ def next_state(old: MeterState | None, own: Sequence[Cell]) -> MeterState:
     return MeterState(newest, received, push.seconds, push.votes)
 
 
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The JSON of a meter's newest reading, and what the newest one with a number tells."""
+
+    reading: str
+    number_at: int | None
+    meter_number: str | None
+
+
+def newest_rows(fresh: DataFrame) -> DataFrame:
+    """The readings at each meter's latest time, and at the latest for which a meter number came; few have to be looked at as a whole."""
+    timed = fresh.withColumn("t", F.unix_millis("at"))
+    numbered = F.when(F.col("meter_number").isNotNull(), F.col("t"))
+    last = timed.groupBy("meter").agg(F.max("t").alias("last_t"), F.max(numbered).alias("number_t"))
+    return (
+        timed.join(F.broadcast(last), "meter")
+        .where((F.col("t") == F.col("last_t")) | (F.col("t") == F.col("number_t")))
+        .select(
+            "meter",
+            "t",
+            "last_t",
+            "number_t",
+            "received",
+            "origin",
+            "meter_number",
+            lake_json().alias("value"),
+        )
+    )
+
+
+def newest_readings(fresh: DataFrame) -> dict[str, Newest]:
+    """Of each meter; where several came for the same time the last one to arrive."""
+    rows = newest_rows(fresh).collect()
+    values: dict[str, str] = {}
+    numbers: dict[str, tuple[int, str]] = {}
+    for row in sorted(rows, key=lambda row: (row.received, row.origin)):
+        if row.t == row.last_t:
+            values[row.meter] = row.value
+        if row.t == row.number_t and row.meter_number is not None:
+            numbers[row.meter] = (row.t, row.meter_number)
+    return {meter: Newest(value, *numbers.get(meter, (None, None))) for meter, value in values.items()}
+
+
 def write_latest(
-    work: Work, outbox: Outbox, cells: Mapping[str, Sequence[Cell]], states: dict[str, MeterState]
+    work: Work,
+    outbox: Outbox,
+    cells: Mapping[str, Sequence[Cell]],
+    newest: Mapping[str, Newest],
+    states: dict[str, MeterState],
 ) -> None:
     """Store the newest reading and the state of every touched meter."""
-    readings = [_latest(meter, own) for meter, own in cells.items()]
+    readings = [_latest(meter, own, newest[meter]) for meter, own in cells.items()]
     save_states(work, states)
     changed = set(save_latest(work, readings))
     intervals = {meter: state.interval_s for meter, state in states.items()}
@@ -63,18 +115,15 @@ def write_latest(
             outbox.put(METERS, reading.meter, value)
 
 
-def _latest(meter: str, own: Sequence[Cell]) -> Latest:
-    newest = own[-1]
-    reading = json.loads(newest["value"], parse_float=str)
-    numbers = [(cell["number_t"], cell["meter_number"]) for cell in own if cell["number_t"] is not None]
-    number_at, meter_number = numbers[-1] if numbers else (None, None)
+def _latest(meter: str, own: Sequence[Cell], newest: Newest) -> Latest:
+    reading = json.loads(newest.reading, parse_float=str)
     return Latest(
         meter=meter,
-        at=newest["last_t"],
-        received=newest["newest_received"],
+        at=own[-1]["last_t"],
+        received=own[-1]["newest_received"],
         first_received=min(cell["received_first"] for cell in own),
         values=[reading.get(name) for name in SHOWN],
-        reading=newest["value"],
-        meter_number=meter_number,
-        number_at=number_at,
+        reading=newest.reading,
+        meter_number=newest.meter_number,
+        number_at=newest.number_at,
     )

@@ -57,3 +57,9 @@ def members_as_texts(text: Column) -> Column:
 def entries(message: Callable[[str], Column]) -> Mapping[Register, Column]:
     """For each register with a field the entry under the first spelling that is there."""
     return {register: F.coalesce(*map(message, register.spellings)) for register in FIELD_REGISTERS}
+
+
+def header(name: str) -> Column:
+    """The last header of this name; null where there is none."""
+    none = F.array().cast("array<struct<key:string,value:binary>>")
+    return F.map_from_entries(F.coalesce("headers", none)).getItem(name)

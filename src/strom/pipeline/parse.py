@@ -29,7 +29,7 @@ from strom.pipeline.judge import (
     plausible,
     told_a_time,
 )
-from strom.pipeline.message import CORRUPT, entries, members
+from strom.pipeline.message import CORRUPT, entries, header, members
 from strom.pipeline.reading_json import reading_json
 from strom.pipeline.second_look import second_look
 from strom.streams import topics
@@ -47,18 +47,18 @@ def parse(raw: DataFrame) -> DataFrame:
 
 def _arrived(raw: DataFrame) -> DataFrame:
     """Where and when the record came from, and its members."""
-    source = _header(topics.HEADER_SOURCE).cast("string")
-    told = _header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
+    source = header(topics.HEADER_SOURCE).cast("string")
+    told = header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
     sane = told.between(values.EARLIEST_SECONDS * 1000, _LATEST_MS)
     place = ("topic", F.col("partition").cast("string"), F.col("offset").cast("string"))
     usual = source.isin(*_USUAL_SOURCES) | matches(source, _SOURCE_PATTERN)
     return raw.select(
         *_CARRIED[:3],
         F.concat_ws("/", *place).alias("origin"),
-        _header(topics.HEADER_PUBLISHED).alias("published"),
+        header(topics.HEADER_PUBLISHED).alias("published"),
         F.when(sane, told).otherwise(F.unix_millis("timestamp")).alias("received_ms"),
         F.when(usual, source).otherwise("kafka").alias("source"),
-        _header(topics.HEADER_TOPIC).cast("string").alias("mqtt_topic"),
+        header(topics.HEADER_TOPIC).cast("string").alias("mqtt_topic"),
         members(_text()).alias("message"),
     )
 
@@ -90,11 +90,6 @@ def _taken_apart(arrived: DataFrame) -> DataFrame:
 
 def _text() -> Column:
     return F.coalesce(F.col("value").cast("string"), F.lit(""))
-
-
-def _header(name: str) -> Column:
-    none = F.array().cast("array<struct<key:string,value:binary>>")
-    return F.map_from_entries(F.coalesce("headers", none)).getItem(name)
 
 
 def _latest(times: list[Column]) -> Column:

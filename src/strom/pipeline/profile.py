@@ -45,7 +45,7 @@ def _again_from_anchors(
     since = {key: anchors[key].last_t if key in anchors else None for key in late}
     moments = _lake_moments(archive, since).persist()
     try:
-        cells = native.cells(moments, limits).collect()
+        cells = [row.asDict() for row in native.cells(moments, limits).collect()]
         restarted = {key: _tail_at(anchor, tails[key]) for key, anchor in anchors.items()}
         replaced = {key: anchors[key].slot if key in anchors else BEFORE_ALL for key in late}
         return bring_forward(

@@ -1,10 +1,11 @@
 """Records of `readings` back to typed columns, for every stage that reads the topic."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.domain.reading import NUMBER_FIELDS
 from strom.pipeline.judge import NUMBER
+from strom.pipeline.message import header
 from strom.streams import topics
 
 _ORIGIN_PATTERN = r"\A[^/]+/[0-9]{1,9}/[0-9]{1,18}\z"  # anything else was not written by `normalise`
@@ -22,24 +23,15 @@ def typed_readings(records: DataFrame) -> DataFrame:
 
     What was not written by `normalise` (somebody else wrote into the topic) has no origin and is left out.
     """
-    origin = _header(topics.HEADER_ORIGIN)
-    return (
-        records.select(
-            F.from_json(F.col("value").cast("string"), _SCHEMA).alias("reading"),
-            F.col("value").cast("string").alias("value"),
-            F.when(origin.rlike(_ORIGIN_PATTERN), origin).alias("origin"),
-            _header(topics.HEADER_PUBLISHED).try_cast("bigint").alias("published"),
-            "partition",
-            "offset",
-            "timestamp",
-        )
-        .where("reading.meter IS NOT NULL AND reading.at IS NOT NULL AND reading.received IS NOT NULL")
-        .where("origin IS NOT NULL")
-        .select("reading.*", "value", "origin", "published", "partition", "offset", "timestamp")
-    )
-
-
-def _header(key: str) -> Column:
-    """The last header of this name as text; null where there is none."""
-    named = F.filter("headers", lambda header: header["key"] == key)
-    return F.try_element_at(named, F.lit(-1))["value"].cast("string")
+    origin = header(topics.HEADER_ORIGIN).cast("string")
+    text = F.col("value").cast("string")
+    return records.select(
+        # Unfolded rather than selected: a filter on a selected field would go below it, and parse the text once more.
+        F.inline(F.array(F.from_json(text, _SCHEMA))),
+        text.alias("value"),
+        F.when(origin.rlike(_ORIGIN_PATTERN), origin).alias("origin"),
+        header(topics.HEADER_PUBLISHED).cast("string").try_cast("bigint").alias("published"),
+        "partition",
+        "offset",
+        "timestamp",
+    ).where("meter IS NOT NULL AND at IS NOT NULL AND received IS NOT NULL AND origin IS NOT NULL")

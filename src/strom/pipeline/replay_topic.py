@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.pipeline.archive import COLUMNS
-from strom.pipeline.fresh import fresh_readings, unmarked
+from strom.pipeline.fresh import each_once, fresh_readings, unmarked
 from strom.pipeline.readings import typed_readings
 from strom.settings import Settings
 from strom.store.mark_tables import Mark
@@ -24,8 +24,8 @@ def topic_readings(settings: Settings, spark: SparkSession, marks: list[Mark]) -
         .option("failOnDataLoss", "false")
         .load()
     )
-    readings = fresh_readings(typed_readings(records), []).persist(StorageLevel.DISK_ONLY)
+    readings = each_once(fresh_readings(typed_readings(records), [])).persist(StorageLevel.DISK_ONLY)
     covered = readings.join(
         unmarked(readings, marks).select("origin", "received"), ["origin", "received"], "left_anti"
     )
-    return covered.select(*COLUMNS, F.to_date("at").alias("date"), "value").persist(StorageLevel.DISK_ONLY)
+    return covered.select(*COLUMNS, F.to_date("at").alias("date")).persist(StorageLevel.DISK_ONLY)

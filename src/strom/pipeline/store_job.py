@@ -1,10 +1,11 @@
 """Takes micro-batches of `readings` into the lake, the tables and the topics, each reading once.
 
-The order makes it so: the lake first (a batch that comes again is recognised there), then one transaction over all
-tables with the marks of what was taken in; Kafka confirms what is told before that transaction is committed.
+The order makes it so: the lake has it first (a batch that comes again is recognised there), then one transaction over
+all tables with the marks of what was taken in is committed; Kafka confirms what is told before that.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,7 @@ from strom.pipeline import latest, profile_rows, watch
 from strom.pipeline.archive import Archive
 from strom.pipeline.clocks import Clocks
 from strom.pipeline.day_habits import DayHabits
-from strom.pipeline.fresh import Reached, fresh_readings, reached_marks, unmarked
+from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
 from strom.pipeline.habits import Spikes
 from strom.pipeline.late import count_late, set_aside, too_late
 from strom.pipeline.limits import Limits
@@ -83,17 +84,17 @@ class StoreJob:
         """Take in one micro-batch; repeating it changes nothing."""
         with self._writer.work() as work:
             before = load_marks(work, self._job)
-            fresh = fresh_readings(batch, before).persist()
+            held = fresh_readings(batch, before).persist()
             try:
-                reached = reached_marks(fresh, self._late_ms)
-                if "archive" in self.stages:
-                    self._append(work, fresh, reached, before, batch_id)
-                if reached.count and self.stages != ("archive",):
-                    self._tables(work, self._timely(work, fresh, reached.late))
+                reached = reached_marks(held, self._late_ms)
+                fresh = each_once(held) if reached.repeated else held
+                with self._archived(work, fresh, reached, before, batch_id):
+                    if reached.count and self.stages != ("archive",):
+                        self._tables(work, self._timely(work, fresh, reached.late))
                 self._outbox.confirm()
                 save_marks(work, self._job, reached.marks)
             finally:
-                fresh.unpersist()
+                held.unpersist()
 
     def take_again(self, read: Callable[[], DataFrame], also: Callable[[Work], None]) -> None:
         """Take in readings that the lake holds, whether the tables have them or not: the same code, no marks.
@@ -117,20 +118,23 @@ class StoreJob:
         set_aside(work, readings, self._late_ms)
         return readings.where(~too_late(self._late_ms))
 
-    def _append(
-        self,
-        work: Work,
-        fresh: DataFrame,
-        reached: Reached,
-        before: list[Mark],
-        batch_id: int,
-    ) -> None:
-        """The lake is one, whichever stages run together: what another job of ours has put there stays out."""
+    @contextmanager
+    def _archived(
+        self, work: Work, fresh: DataFrame, reached: Reached, before: list[Mark], batch_id: int
+    ) -> Iterator[None]:
+        """The lake takes the readings in beside the block: it is written by Spark while the tables wait for Python and Postgres.
+
+        The lake is one, whichever stages run together: what another job of ours has put there stays out.
+        """
+        if "archive" not in self.stages:
+            yield
+            return
         lake = load_marks(work, LAKE)
         if not set(lake) <= set(before):
             fresh = unmarked(fresh, lake)
             reached = reached_marks(fresh)
-        self._archive.append(fresh, reached.count, writer=self._writer_id(), batch_id=batch_id)
+        with self._archive.appending(fresh, reached.count, writer=self._writer_id(), batch_id=batch_id):
+            yield
         save_marks(work, LAKE, reached.marks)
 
     def tick(self, now_ms: int, caught_up: bool) -> None:
@@ -157,12 +161,12 @@ class StoreJob:
 
     def _tables(self, work: Work, fresh: DataFrame) -> None:
         moments = native.moments(fresh)
-        rows = native.cells(moments, self._limits).collect()
+        rows = [row.asDict() for row in native.cells(moments, self._limits).collect()]
         own = latest.by_meter(rows)
         old = load_states(work, own)
         new = {meter: latest.next_state(old.get(meter), cells) for meter, cells in own.items()}
         if "latest" in self.stages:
-            latest.write_latest(work, self._outbox, own, new)
+            latest.write_latest(work, self._outbox, own, latest.newest_readings(fresh), new)
         if "profile" in self.stages:
             update_statistics(work, own, old, self._archive)
             updates = update_series(work, moments, rows, self._archive, self._limits)

@@ -1,7 +1,8 @@
 """The segments of every series, so that a micro-batch goes on where the last one ended; knows no rule."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from strom.domain.acceptance import Point
@@ -17,6 +18,7 @@ _FIELDS = (
 )
 _SEGMENT = ", ".join(f"g.{name}" for name in _FIELDS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS.split(", ")[1:])
+_attributes = attrgetter(*(field.name for field in fields(Segment)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
 
 
 def _values(segment: Segment) -> list[Any]:
-    values = list(astuple(segment))
+    values = list(_attributes(segment))
     values[7] = segment.start.value
     values[13] = list(segment.trail)
     return values
