@@ -53,6 +53,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
 
 
+# A test is over before Java's second compiler has earned what it costs.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+
 # Below the ports that the system gives to outgoing connections, which may come between the search and the start.
 PORTS = range(20_000, 32_000)
 
@@ -84,7 +87,8 @@ def settings_in(home: Path) -> Settings:
     kafka, controller, mqtt, postgres, page = free_ports(5)
     return Settings(
         home=home,
-        kafka=KafkaSettings(port=kafka, controller_port=controller, heap="256m"),
+        kafka=KafkaSettings(port=kafka, controller_port=controller, heap="256m", java_options=QUICK_JAVA),
+        spark=SparkSettings(java_options=QUICK_JAVA),
         mqtt=MqttSettings(port=mqtt),
         postgres=PostgresSettings(port=postgres),
         page=PageSettings(port=page),
@@ -125,7 +129,7 @@ def unique() -> Callable[[str], str]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark session for the whole run."""
-    spark = SparkSettings(master="local[4]", driver_memory="1500m")
+    spark = SparkSettings(master="local[4]", driver_memory="1500m", java_options=QUICK_JAVA)
     session = build_session(Settings(home=tmp_path_factory.mktemp("spark"), spark=spark))
     yield session
     session.stop()

@@ -22,7 +22,7 @@ from strom.settings import (
 from strom.stack.supervisor import Stack
 from strom.store.schema import ensure_schema
 from strom.streams import topics
-from tests.conftest import free_block
+from tests.conftest import QUICK_JAVA, free_block
 from tests.e2e.everything import Everything, everything
 from tests.e2e.way import records
 
@@ -37,7 +37,12 @@ def far_settings(home: Path) -> Settings:
     return Settings(
         home=home,
         kafka=KafkaSettings(
-            port=kafka, controller_port=kafka + 1, brokers=3, heap="192m", partitions=PARTITIONS
+            port=kafka,
+            controller_port=kafka + 1,
+            brokers=3,
+            heap="192m",
+            java_options=QUICK_JAVA,
+            partitions=PARTITIONS,
         ),
         mqtt=MqttSettings(port=mqtt),
         postgres=PostgresSettings(port=postgres),
@@ -49,6 +54,7 @@ def far_settings(home: Path) -> Settings:
             worker_memory="700m",
             executor_memory="600m",
             driver_memory="800m",
+            java_options=QUICK_JAVA,
             wait_seconds=600,
         ),
         pipeline=PipelineSettings(trigger_seconds=0.5, max_batch=200),

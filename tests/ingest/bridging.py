@@ -1,7 +1,6 @@
 """Runs bridges as users do, publishes with an independent MQTT client, and reads what has come to Kafka."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from strom.settings import BridgeSettings, KafkaSettings, MqttSettings, Settings
+from strom.settings import BridgeSettings, Settings
 from strom.stack.ready import announced_pid
 from strom.streams.consumer import Record, Records
 from strom.streams.start import EARLIEST
@@ -41,19 +40,6 @@ def own_bridge(settings: Settings, home: Path, topic: str, **bridge: object) -> 
         kafka=settings.kafka.model_copy(update={"bootstrap": settings.kafka_bootstrap}),
         mqtt=settings.mqtt.model_copy(update={"address": f"{host}:{port}", "topic": topic}),
         bridge=BridgeSettings.model_validate({"client_id": f"bridge-{topic}"} | bridge),
-    )
-
-
-def servers_in(home: Path) -> Settings:
-    """Settings of servers that a test may break, on free ports."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    kafka, controller, mqtt = (each.getsockname()[1] for each in sockets)
-    for each in sockets:
-        each.close()
-    return Settings(
-        home=home,
-        kafka=KafkaSettings(port=kafka, controller_port=controller, heap="256m"),
-        mqtt=MqttSettings(port=mqtt),
     )
 
 

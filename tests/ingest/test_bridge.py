@@ -17,13 +17,13 @@ from strom.streams.topics import (
     HEADER_SOURCE,
     HEADER_TOPIC,
 )
+from tests.conftest import settings_in
 from tests.ingest.bridging import (
     Publisher,
     await_raw,
     bridging,
     own_bridge,
     publish_all,
-    servers_in,
     start_bridge,
 )
 
@@ -49,7 +49,7 @@ def settings(stack: Settings, tmp_path: Path, topic: str) -> Settings:
 @pytest.fixture
 def refusing_broker(tmp_path: Path) -> Iterator[str]:
     """The address of a Mosquitto that lets nobody in."""
-    port = servers_in(tmp_path).mqtt.port
+    port = settings_in(tmp_path).mqtt.port
     config = tmp_path / "refusing.conf"
     config.write_text(f"user root\nlistener {port} 127.0.0.1\nallow_anonymous false\n", encoding="utf-8")
     process = subprocess.Popen([find_mosquitto(), "-c", str(config)], stderr=subprocess.DEVNULL)

@@ -14,6 +14,7 @@ from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.streams.admin import admin_client
 from strom.streams.topics import MAX_MESSAGE_BYTES, RAW
+from tests.conftest import settings_in
 from tests.ingest.bridging import (
     Publisher,
     await_raw,
@@ -21,7 +22,6 @@ from tests.ingest.bridging import (
     own_bridge,
     publish_all,
     raw_records,
-    servers_in,
     start_bridge,
     until,
 )
@@ -34,7 +34,7 @@ INFLIGHT = 50
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Kafka and Mosquitto that these tests may break."""
-    with Stack(servers_in(tmp_path_factory.mktemp("servers")), ["kafka", "mqtt"]) as stack:
+    with Stack(settings_in(tmp_path_factory.mktemp("servers")), ["kafka", "mqtt"]) as stack:
         yield stack
 
 

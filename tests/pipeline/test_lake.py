@@ -106,14 +106,14 @@ def test_the_past_of_the_lake_can_be_looked_at(lake: Settings, spark: SparkSessi
 
 def test_days_beyond_those_kept_are_removed_and_others_stay(lake: Settings, spark: SparkSession) -> None:
     archive = Archive(spark, lake.lake_root)
-    for day in range(5):
+    for day in (0, 1, 4):
         append(archive, spark, day, 0)
     upkeep = Upkeep(lake, spark)
     now = datetime(2026, 1, 5, tzinfo=UTC)
     for _ in range(2):
         upkeep.round(now)
     days = [day.day for day in lake_status(lake, spark).days]
-    assert days == [FIRST + timedelta(days=number) for number in range(1, 5)]
+    assert days == [FIRST + timedelta(days=number) for number in (1, 4)]
 
 
 def test_a_lake_that_is_not_there_is_one_sentence(lake: Settings, spark: SparkSession) -> None:

@@ -24,6 +24,7 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
     """A session with Delta, UTC and the settings that every stage relies on."""
     cluster.refuse_if_away(settings)
     cluster.warn_of_local_paths(settings)
+    java_options = " ".join(filter(None, (_JAVA_OPTIONS, settings.spark.java_options)))
     # Jars are given to the executors by the driver, wherever those run.
     more_jars = [] if settings.spark.jars is None else settings.spark.jars.split(",")
     builder = (
@@ -34,8 +35,8 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.driver.memory", settings.spark.driver_memory)
         .config("spark.executor.memory", settings.spark.executor_memory)
         # Wide projections become long methods, which the JVM would leave interpreted, several times slower.
-        .config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
-        .config("spark.executor.extraJavaOptions", _JAVA_OPTIONS)
+        .config("spark.driver.extraJavaOptions", java_options)
+        .config("spark.executor.extraJavaOptions", java_options)
         # The real-time query holds slots for good: waiting for one near the data would cost seconds in every stage.
         .config("spark.locality.wait", "0s")
         .config("spark.ui.enabled", "false")

@@ -42,6 +42,7 @@ class KafkaSettings(Section):
         description="Embedded brokers, each a controller too; fixed at the first start. Each has its ports 10 above the former's.",
     )
     heap: str = Field("512m", description="Java heap of each embedded broker.")
+    java_options: str | None = Field(None, description="More options for the Java of each embedded broker.")
     partitions: int = Field(4, ge=1, description="Partitions of the topics that Strom creates.")
     replication: int | None = Field(
         None,

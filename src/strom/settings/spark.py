@@ -42,6 +42,9 @@ class SparkSettings(Section):
         description="Address under which the executors of a cluster reach the pipeline; empty: loopback if the master is there, else this host's name.",
     )
     executor_memory: str = Field("1g", description="Java heap of each executor on a cluster.")
+    java_options: str | None = Field(
+        None, description="More options for the Java of the Spark driver and of the executors on a cluster."
+    )
     wait_seconds: float = Field(
         60.0, gt=0, description="How long to wait for executors of a cluster before giving up."
     )

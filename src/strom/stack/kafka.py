@@ -82,9 +82,10 @@ class Kafka(Part):
         storage.note_version(self.data)
 
     def command(self) -> list[str]:
-        heap = self.settings.kafka.heap
+        kafka = self.settings.kafka
+        options = [f"-Xmx{kafka.heap}", f"-Xms{kafka.heap}", *(kafka.java_options or "").split()]
         java = storage.java_arguments(self._log4j)
-        return [find_java(), f"-Xmx{heap}", f"-Xms{heap}", *java, "kafka.Kafka", str(self.config)]
+        return [find_java(), *options, *java, "kafka.Kafka", str(self.config)]
 
     def probe(self, pid: int | None) -> None:
         from strom.streams.admin import broker_ids, topic_names
