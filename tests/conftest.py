@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 # A test is over before Java's second compiler has earned what it costs.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 
 # Below the ports that the system gives to outgoing connections, which may come between the search and the start.
 PORTS = range(20_000, 32_000)

@@ -6,7 +6,7 @@ from typing import Any
 
 from strom.domain.alerts import Alert
 from strom.store.profile_tables import millis, moment
-from strom.store.writes import Work
+from strom.store.writes import Work, array_of
 
 _FIELDS = "a.meter, a.kind, a.part, a.started, a.ended, a.value, a.threshold, a.severe, a.text"
 
@@ -81,7 +81,7 @@ def save_windows(work: Work, windows: dict[tuple[str, int], Window]) -> None:
     work.stage(
         "new_windows",
         "LIKE voltage_windows",
-        ((*key, list(window.mv), list(window.samples)) for key, window in windows.items()),
+        ((*key, array_of(window.mv), array_of(window.samples)) for key, window in windows.items()),
     )
     work.execute(
         "INSERT INTO voltage_windows SELECT * FROM new_windows ON CONFLICT (meter, start) DO UPDATE "

@@ -8,7 +8,7 @@ from typing import Any
 from strom.domain.acceptance import Point
 from strom.domain.load_profile import Direction
 from strom.domain.segments import Border, Measure, Segment
-from strom.store.writes import Work
+from strom.store.writes import Work, array_of
 
 Key = tuple[str, Direction]  # meter and direction
 
@@ -91,7 +91,11 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
     work.stage(
         "new_segments",
         "LIKE profile_segments",
-        ((*change.key, *_values(segment)) for change in changes for segment in change.settled),
+        (
+            (change.key[0], change.key[1].value, *_values(segment))
+            for change in changes
+            for segment in change.settled
+        ),
     )
     work.execute(
         f"INSERT INTO profile_segments SELECT * FROM new_segments "  # noqa: S608 - the names above
@@ -102,10 +106,11 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
         "LIKE profile_series",
         (
             (
-                *c.key,
+                c.key[0],
+                c.key[1].value,
                 c.measure.value,
                 c.seen,
-                [number for point in c.pending for number in point],
+                array_of(number for point in c.pending for number in point),
                 c.settled[-1].slot,
             )
             for c in changes
@@ -120,7 +125,7 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
 def _values(segment: Segment) -> list[Any]:
     values = list(_attributes(segment))
     values[7] = segment.start.value
-    values[13] = list(segment.trail)
+    values[13] = array_of(segment.trail)
     return values
 
 

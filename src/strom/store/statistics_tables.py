@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.store.profile_tables import millis, moment
-from strom.store.writes import Work
+from strom.store.writes import Work, array_of
 
 Key = tuple[str, int]  # meter and slot
 
@@ -43,11 +43,11 @@ def save_statistics(work: Work, statistics: Mapping[Key, Statistics]) -> None:
     )
 
 
-def _columns(statistics: Statistics) -> tuple[list[int | None], ...]:
+def _columns(statistics: Statistics) -> tuple[str, ...]:
     bands = [statistics.get(name) for name in QUANTITIES]
     return (
-        [band.total if band else 0 for band in bands],
-        [band.count if band else 0 for band in bands],
-        [band.low if band else None for band in bands],
-        [band.high if band else None for band in bands],
+        array_of(band.total if band else 0 for band in bands),
+        array_of(band.count if band else 0 for band in bands),
+        array_of(band.low if band else None for band in bands),
+        array_of(band.high if band else None for band in bands),
     )

@@ -18,6 +18,11 @@ WORK_LOCK = 7_357_601
 PIPELINE = "strom-pipeline"  # how the server shows connections that write what the pipeline computes
 
 
+def array_of(numbers: Iterable[int | None]) -> str:
+    """As an array is written into a staged table: the driver would take several times as long."""
+    return "{" + ",".join("NULL" if number is None else str(number) for number in numbers) + "}"
+
+
 class Work:
     """What may be done inside the transaction."""
 
