@@ -16,10 +16,12 @@ from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
 from strom.domain.reading import CLOCK_WRONG
 from strom.domain.slots import SLOT_MS, slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics
+from strom.domain.tariffs import TARIFFS, Tariff, tariff_field
 from strom.errors import StromError
 from strom.pipeline.limits import Limits
 from strom.pipeline.store_job import StoreJob
 from strom.settings import GroupSettings, PipelineSettings, PostgresSettings, RuleSettings, Settings
+from strom.store import tariff_tables
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
 from strom.store.schema import ensure_schema
@@ -93,6 +95,20 @@ def history(chance: random.Random, meter: str) -> list[Sent]:
     return found
 
 
+def with_tariffs(chance: random.Random, readings: list[Sent]) -> list[Sent]:
+    """The same readings of a meter that counts by tariff: two for import, at times one for export, or no register."""
+    counters = {"import_t1_wh": 800.0, "import_t2_wh": chance.uniform(0, 5000), "export_t2_wh": 3.0}
+    active, found = 1, []
+    for each in readings:
+        active = active if chance.random() < 0.9 else 3 - active
+        for name in (f"import_t{active}_wh", "export_t2_wh"):
+            growth = chance.choice([0, 0.7, 3.1, 20, -4, -9.9] + [-3000, 9000] * (chance.random() < 0.2))
+            counters[name] = round(max(0, counters[name] + growth), 3)
+        shown = {name: value for name, value in counters.items() if chance.random() < 0.85}
+        found.append(replace(each, numbers=each.numbers | shown))
+    return found
+
+
 def disturbed(chance: random.Random, readings: list[Sent]) -> list[Sent]:
     """Some come late, some twice."""
     keyed = [(i + chance.choice([0] * 12 + [30, 90]), each) for i, each in enumerate(readings)]
@@ -105,6 +121,37 @@ def chain_of(settings: Settings, readings: list[Sent], direction: Direction) -> 
         Sample(each.at, milli(each, f"{direction}_wh"), milli(each, f"{direction}_w")) for each in readings
     ]
     return evaluate(samples, Limits(settings).energy(readings[0].meter))
+
+
+def tariff_chains(settings: Settings, readings: list[Sent]) -> dict[Tariff, dict[Direction, Chain]]:
+    """Of every meter and every tariff there may be, by the same function."""
+    found = {}
+    for meter in {each.meter for each in readings}:
+        rules, own = Limits(settings).energy(meter), [each for each in readings if each.meter == meter]
+        for number in TARIFFS:
+            found[Tariff(meter, number)] = {
+                direction: evaluate(
+                    [Sample(each.at, milli(each, tariff_field(direction, number))) for each in own], rules
+                )
+                for direction in Direction
+            }
+    return found
+
+
+def assert_tariffs_are_the_function_of(settings: Settings, readings: list[Sent]) -> None:
+    chains = tariff_chains(settings, readings)
+    rows = {(key, row.start): row for key, ways in chains.items() for row in profile(ways)}
+    gaps: dict[tuple[Tariff, int, int], dict[Direction, int]] = {}
+    for key, ways in chains.items():
+        for direction, chain in ways.items():
+            for gap in filter(None, chain.gaps.values()):
+                gaps.setdefault((key, gap.start, gap.end), {})[direction] = gap.mwh
+    with Writer(settings.postgres_url) as writer, writer.work() as work:
+        stored = tariff_tables.load_rows(work, [(key, 0) for key in chains])
+        assert {key: each.row for key, each in stored.items()} == rows
+        assert tariff_tables.load_gaps(work, [(key, 0) for key in chains]) == gaps
+    assert fetch(settings, "SELECT count(*) FROM tariff_profile") == [(len(rows),)]
+    assert fetch(settings, "SELECT count(*) FROM tariff_gaps") == [(len(gaps),)]
 
 
 def expected_rows(settings: Settings, readings: list[Sent]) -> dict[tuple[str, int], Row]:
@@ -152,6 +199,7 @@ def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, r
         parts = ("", "import", "export", "l1", "l2", "l3")
         kinds = [(kind, part) for kind in KINDS if kind != SILENT for part in parts]
         alerts = load_alerts(work, [Scope(meter, kind, part, 0) for meter in meters for kind, part in kinds])
+    assert_tariffs_are_the_function_of(settings, readings)
     assert rows == expected_rows(settings, readings)
     assert gaps == expected_gaps(settings, readings)
     assert statistics == expected_statistics(readings)
@@ -184,9 +232,12 @@ def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
 ) -> None:
     own = with_groups(own)
     chance = random.Random(seed)
-    merged = [
-        each for meter in ("m1", "m2", "m3", "m4") for each in disturbed(chance, history(chance, meter))
-    ]
+    merged = []
+    for meter in ("m1", "m2", "m3", "m4"):
+        readings = history(chance, meter)
+        if meter in ("m1", "m2"):
+            readings = with_tariffs(random.Random(f"{meter} {seed}"), readings)
+        merged += disturbed(chance, readings)
     chance.shuffle(order := [each.meter for each in merged])
     queues = {meter: iter([each for each in merged if each.meter == meter]) for meter in set(order)}
     sent = numbered([next(queues[meter]) for meter in order])
@@ -207,6 +258,10 @@ def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
         place, number = place + size, number + 1
     job.close()
     assert_tables_are_the_function_of(own, spark, sent)
+    tariffs = fetch(own, "SELECT DISTINCT meter, tariff FROM tariff_profile ORDER BY 1, 2")
+    assert tariffs == [("m1", 1), ("m1", 2), ("m2", 1), ("m2", 2)]
+    found = {quality for (quality,) in fetch(own, "SELECT DISTINCT quality FROM tariff_profile")}
+    assert found == {"measured", "substitute", "missing"}
 
 
 def _crash(*_: object) -> None:
