@@ -16,7 +16,7 @@ from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
 from strom.domain.reading import CLOCK_WRONG
 from strom.domain.slots import SLOT_MS, slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics
-from strom.domain.tariffs import TARIFFS, Tariff, tariff_field
+from strom.domain.tariffs import TARIFFS, Tariff
 from strom.errors import StromError
 from strom.pipeline.limits import Limits
 from strom.pipeline.store_job import StoreJob
@@ -29,6 +29,7 @@ from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Writer
 from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
 from tests.pipeline.expected_alerts import expected_alerts, milli
+from tests.pipeline.expected_tariffs import expected_tariffs, with_tariffs
 
 pytestmark = pytest.mark.stack
 Rows = list[tuple[Any, ...]]
@@ -95,20 +96,6 @@ def history(chance: random.Random, meter: str) -> list[Sent]:
     return found
 
 
-def with_tariffs(chance: random.Random, readings: list[Sent]) -> list[Sent]:
-    """The same readings of a meter that counts by tariff: two for import, at times one for export, or no register."""
-    counters = {"import_t1_wh": 800.0, "import_t2_wh": chance.uniform(0, 5000), "export_t2_wh": 3.0}
-    active, found = 1, []
-    for each in readings:
-        active = active if chance.random() < 0.9 else 3 - active
-        for name in (f"import_t{active}_wh", "export_t2_wh"):
-            growth = chance.choice([0, 0.7, 3.1, 20, -4, -9.9] + [-3000, 9000] * (chance.random() < 0.2))
-            counters[name] = round(max(0, counters[name] + growth), 3)
-        shown = {name: value for name, value in counters.items() if chance.random() < 0.85}
-        found.append(replace(each, numbers=each.numbers | shown))
-    return found
-
-
 def disturbed(chance: random.Random, readings: list[Sent]) -> list[Sent]:
     """Some come late, some twice."""
     keyed = [(i + chance.choice([0] * 12 + [30, 90]), each) for i, each in enumerate(readings)]
@@ -121,37 +108,6 @@ def chain_of(settings: Settings, readings: list[Sent], direction: Direction) -> 
         Sample(each.at, milli(each, f"{direction}_wh"), milli(each, f"{direction}_w")) for each in readings
     ]
     return evaluate(samples, Limits(settings).energy(readings[0].meter))
-
-
-def tariff_chains(settings: Settings, readings: list[Sent]) -> dict[Tariff, dict[Direction, Chain]]:
-    """Of every meter and every tariff there may be, by the same function."""
-    found = {}
-    for meter in {each.meter for each in readings}:
-        rules, own = Limits(settings).energy(meter), [each for each in readings if each.meter == meter]
-        for number in TARIFFS:
-            found[Tariff(meter, number)] = {
-                direction: evaluate(
-                    [Sample(each.at, milli(each, tariff_field(direction, number))) for each in own], rules
-                )
-                for direction in Direction
-            }
-    return found
-
-
-def assert_tariffs_are_the_function_of(settings: Settings, readings: list[Sent]) -> None:
-    chains = tariff_chains(settings, readings)
-    rows = {(key, row.start): row for key, ways in chains.items() for row in profile(ways)}
-    gaps: dict[tuple[Tariff, int, int], dict[Direction, int]] = {}
-    for key, ways in chains.items():
-        for direction, chain in ways.items():
-            for gap in filter(None, chain.gaps.values()):
-                gaps.setdefault((key, gap.start, gap.end), {})[direction] = gap.mwh
-    with Writer(settings.postgres_url) as writer, writer.work() as work:
-        stored = tariff_tables.load_rows(work, [(key, 0) for key in chains])
-        assert {key: each.row for key, each in stored.items()} == rows
-        assert tariff_tables.load_gaps(work, [(key, 0) for key in chains]) == gaps
-    assert fetch(settings, "SELECT count(*) FROM tariff_profile") == [(len(rows),)]
-    assert fetch(settings, "SELECT count(*) FROM tariff_gaps") == [(len(gaps),)]
 
 
 def expected_rows(settings: Settings, readings: list[Sent]) -> dict[tuple[str, int], Row]:
@@ -188,6 +144,19 @@ def expected_statistics(readings: list[Sent]) -> dict[tuple[str, int], Statistic
     for (meter, at, name), value in largest.items():
         values[meter, slot_of(at)].setdefault(name, []).append(value)
     return {key: {name: Band.of(own) for name, own in found.items()} for key, found in values.items()}
+
+
+def assert_tariffs_are_the_function_of(settings: Settings, readings: list[Sent]) -> None:
+    rows, gaps = expected_tariffs(Limits(settings), readings)
+    tariffs = [
+        (Tariff(meter, number), 0) for meter in {each.meter for each in readings} for number in TARIFFS
+    ]
+    with Writer(settings.postgres_url) as writer, writer.work() as work:
+        stored = tariff_tables.load_rows(work, tariffs)
+        assert {key: each.row for key, each in stored.items()} == rows
+        assert tariff_tables.load_gaps(work, tariffs) == gaps
+    counts = "SELECT (SELECT count(*) FROM tariff_profile), (SELECT count(*) FROM tariff_gaps)"
+    assert fetch(settings, counts) == [(len(rows), len(gaps))]
 
 
 def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, readings: list[Sent]) -> None:
@@ -299,6 +268,30 @@ def test_a_late_reading_corrects_its_slot_and_raises_its_version(
     assert [(float(wh), *rest) for wh, *rest in fetch(own, query)] == [
         (11.0, "measured", 2, 2),
         (19.0, "measured", 2, 2),
+    ]
+
+
+def test_a_tariff_follows_the_rules_of_the_total_and_a_meter_without_has_none(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    """The tariff is switched at 00:30; a late reading corrects the quarter-hours around it."""
+    minutes = (0, 10, 20, 30, 40, 50)
+    counted = [
+        reading(at=START + m * 60_000, import_wh=m, import_t1_wh=min(m, 30), import_t2_wh=7 + max(m - 30, 0))
+        for m in minutes
+    ]
+    plain = [reading("m2", at=START + m * 60_000, import_wh=m, import_w=60) for m in minutes]
+    job.process(batch(spark, numbered([*plain, *counted])), 0)
+    late = reading(at=START + 15 * 60_000, import_wh=15, import_t1_wh=11, import_t2_wh=7)
+    job.process(batch(spark, numbered([replace(late, received=START + HOUR)], 12)), 1)
+    query = "SELECT meter, tariff, import_wh, quality, version FROM tariff_profile ORDER BY tariff, start"
+    assert [(meter, tariff, float(wh), *rest) for meter, tariff, wh, *rest in fetch(own, query)] == [
+        ("m1", 1, 11, "measured", 2),
+        ("m1", 1, 19, "measured", 2),
+        ("m1", 1, 0, "substitute", 1),
+        ("m1", 2, 0, "measured", 2),
+        ("m1", 2, 0, "measured", 2),
+        ("m1", 2, 15, "substitute", 1),
     ]
 
 
