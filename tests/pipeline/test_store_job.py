@@ -231,6 +231,8 @@ def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
     assert tariffs == [("m1", 1), ("m1", 2), ("m2", 1), ("m2", 2)]
     found = {quality for (quality,) in fetch(own, "SELECT DISTINCT quality FROM tariff_profile")}
     assert found == {"measured", "substitute", "missing"}
+    flags = fetch(own, "SELECT DISTINCT unnest(flags) FROM tariff_profile ORDER BY 1")
+    assert flags == [("export-jump",), ("export-reset",), ("import-jump",), ("import-reset",)]
 
 
 def _crash(*_: object) -> None:

@@ -12,6 +12,7 @@ from strom.domain.segments import Segment
 from strom.domain.tariffs import Owner, meter_of
 from strom.pipeline import cells as native
 from strom.pipeline.archive import Archive
+from strom.pipeline.halves import earliest
 from strom.pipeline.limits import Limits
 from strom.pipeline.registers import METER_TOTALS, Registers
 from strom.pipeline.series import BEFORE_ALL, Cell, Update, bring_forward, by_owner
@@ -81,16 +82,14 @@ def _lake_moments(archive: Archive, since: Mapping[Key, int | None], registers: 
     """Values at or before a series' anchor are blanked, for the two directions of a meter may differ in it."""
     owners = {owner for owner, _ in since}
     starts = {owner: tuple(_start(since, (owner, direction)) for direction in Direction) for owner in owners}
-    earliest: dict[str, int | None] = {}
-    for owner, pair in sorted(starts.items(), key=lambda each: min(each[1]), reverse=True):
-        earliest[meter_of(owner)] = min(pair)
+    first = earliest((meter_of(owner), min(pair)) for owner, pair in starts.items())
     bounds = F.broadcast(
         archive.spark.createDataFrame(
             [(*registers.columns(owner), *pair) for owner, pair in starts.items()],
             f"{registers.schema}, import_since bigint, export_since bigint",
         )
     )
-    moments = registers.moments(archive.read_since(earliest)).join(bounds, list(registers.by))
+    moments = registers.moments(archive.read_since(dict(first))).join(bounds, list(registers.by))
     for direction in Direction:
         for kind in ("c", "p"):
             name = f"{direction}_{kind}"
