@@ -14,7 +14,9 @@ from strom.store.schema import connect
 from strom.streams import topics
 from tests.e2e.way import outcomes, records
 
-TABLES = ("load_profile", "gaps", "slot_statistics", "alerts", "readings_latest", "meters")
+TABLES = (
+    "load_profile", "gaps", "tariff_profile", "tariff_gaps", "slot_statistics", "alerts", "readings_latest", "meters",
+)  # fmt: skip
 COMPACTED = (topics.LOAD_PROFILE, topics.METERS)
 
 # How a run was cut into batches shows in these, and only in these: how often a quarter-hour was told anew, and what

@@ -36,7 +36,7 @@ class Arrived:
 
 
 def simulated_day(meters: int, hours: int, topic: str, seed: int = 3) -> list[Arrived]:
-    """In order of arrival."""
+    """In order of arrival. One meter counts by tariff."""
     chance = random.Random(seed)
     fleet = Fleet(meters, seed=seed, faults=FaultKind, faults_from_ms=START + HOUR)
     arrived = [
@@ -45,7 +45,20 @@ def simulated_day(meters: int, hours: int, topic: str, seed: int = 3) -> list[Ar
         for each in _arrivals(chance, push.payload, push.topic, push.publish_ms)
     ]
     arrived.sort(key=lambda each: each.received)
+    counting = min(each.meter for each in arrived if "import_wh" in each.reading)
+    arrived = [_by_tariff(each) if each.meter == counting else each for each in arrived]
     return [replace(each, origin=f"{topic}/0/{offset}") for offset, each in enumerate(arrived)]
+
+
+def _by_tariff(each: Arrived) -> Arrived:
+    """Tariff 1 counts what the total counts, with all its faults; tariff 2 only in the first half of each hour."""
+    if "import_wh" not in each.reading:
+        return each
+    hours, rest = divmod(epoch_ms(each.reading["at"]) - START, HOUR)
+    night = hours * 500 + min(rest, HOUR // 2) // 3600
+    return replace(
+        each, reading=each.reading | {"import_t1_wh": each.reading["import_wh"], "import_t2_wh": night}
+    )
 
 
 def _arrivals(chance: random.Random, payload: bytes, topic: str, sent_ms: int) -> Iterator[Arrived]:

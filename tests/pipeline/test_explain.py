@@ -11,7 +11,7 @@ from strom.settings import GroupSettings, Settings
 def test_every_step_stays_in_native_code(spark: SparkSession) -> None:
     groups = {"small": GroupSettings(meters=["haus-*"], limit_w=11_000)}
     found = {step.name: step.leaves_native for step in steps(spark, Limits(Settings(groups=groups)))}
-    assert list(found) == ["normalise", "read", "marks", "latest", "archive", "profile, watch"]
+    assert list(found) == ["normalise", "read", "marks", "latest", "archive", "profile, watch", "tariffs"]
     assert set(map(tuple, found.values())) == {()}
 
 

@@ -37,6 +37,9 @@ TABLES = {
     "export_quality, import_samples, export_samples",
     "slot_statistics": "*",
     "gaps": "*",
+    "tariff_profile": "meter, tariff, start, import_wh, export_wh, quality, samples, expected, flags, import_quality, "
+    "export_quality, import_samples, export_samples",
+    "tariff_gaps": "*",
     "alerts": "*",
     "meters": "*",
     "readings_latest": "*",
@@ -126,6 +129,7 @@ def test_a_day_with_every_fault_comes_out_as_live_also_when_the_replay_was_stopp
     kinds = {"silent", "voltage", "counter-back", "jump", "phase-loss", "clock"}
     assert {row[2] for row in wanted["alerts"]} == kinds
     assert {flag for row in wanted["load_profile"] for flag in row[7]} >= {"import-reset"}
+    assert {row[1] for row in wanted["tariff_profile"]} == {1, 2}
 
 
 def test_in_place_nothing_changes_where_nothing_is_wrong_and_only_what_is_wrong_is_corrected(
@@ -141,6 +145,7 @@ def test_in_place_nothing_changes_where_nothing_is_wrong_and_only_what_is_wrong_
         connection.execute(
             "UPDATE slot_statistics SET totals[1] = 7 WHERE meter = %s AND start = %s", (meter, start)
         )
+        connection.execute("UPDATE tariff_profile SET import_wh = import_wh + 1 WHERE start = %s", (start,))
     since = int(start.timestamp() * 1000) - HOUR
     done = InPlace(live, spark, Plan(since=since, until=since + 3 * HOUR), lambda line: None).run(Event())
     assert done.told == {"load-profile": 1}

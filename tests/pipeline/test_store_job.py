@@ -16,10 +16,12 @@ from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
 from strom.domain.reading import CLOCK_WRONG
 from strom.domain.slots import SLOT_MS, slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics
+from strom.domain.tariffs import TARIFFS, Tariff
 from strom.errors import StromError
 from strom.pipeline.limits import Limits
 from strom.pipeline.store_job import StoreJob
 from strom.settings import GroupSettings, PipelineSettings, PostgresSettings, RuleSettings, Settings
+from strom.store import tariff_tables
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
 from strom.store.schema import ensure_schema
@@ -27,6 +29,7 @@ from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Writer
 from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
 from tests.pipeline.expected_alerts import expected_alerts, milli
+from tests.pipeline.expected_tariffs import expected_tariffs, with_tariffs
 
 pytestmark = pytest.mark.stack
 Rows = list[tuple[Any, ...]]
@@ -143,6 +146,19 @@ def expected_statistics(readings: list[Sent]) -> dict[tuple[str, int], Statistic
     return {key: {name: Band.of(own) for name, own in found.items()} for key, found in values.items()}
 
 
+def assert_tariffs_are_the_function_of(settings: Settings, readings: list[Sent]) -> None:
+    rows, gaps = expected_tariffs(Limits(settings), readings)
+    tariffs = [
+        (Tariff(meter, number), 0) for meter in {each.meter for each in readings} for number in TARIFFS
+    ]
+    with Writer(settings.postgres_url) as writer, writer.work() as work:
+        stored = tariff_tables.load_rows(work, tariffs)
+        assert {key: each.row for key, each in stored.items()} == rows
+        assert tariff_tables.load_gaps(work, tariffs) == gaps
+    counts = "SELECT (SELECT count(*) FROM tariff_profile), (SELECT count(*) FROM tariff_gaps)"
+    assert fetch(settings, counts) == [(len(rows), len(gaps))]
+
+
 def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, readings: list[Sent]) -> None:
     meters = sorted({each.meter for each in readings})
     with Writer(settings.postgres_url) as writer, writer.work() as work:
@@ -152,6 +168,7 @@ def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, r
         parts = ("", "import", "export", "l1", "l2", "l3")
         kinds = [(kind, part) for kind in KINDS if kind != SILENT for part in parts]
         alerts = load_alerts(work, [Scope(meter, kind, part, 0) for meter in meters for kind, part in kinds])
+    assert_tariffs_are_the_function_of(settings, readings)
     assert rows == expected_rows(settings, readings)
     assert gaps == expected_gaps(settings, readings)
     assert statistics == expected_statistics(readings)
@@ -184,9 +201,12 @@ def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
 ) -> None:
     own = with_groups(own)
     chance = random.Random(seed)
-    merged = [
-        each for meter in ("m1", "m2", "m3", "m4") for each in disturbed(chance, history(chance, meter))
-    ]
+    merged = []
+    for meter in ("m1", "m2", "m3", "m4"):
+        readings = history(chance, meter)
+        if meter in ("m1", "m2"):
+            readings = with_tariffs(random.Random(f"{meter} {seed}"), readings)
+        merged += disturbed(chance, readings)
     chance.shuffle(order := [each.meter for each in merged])
     queues = {meter: iter([each for each in merged if each.meter == meter]) for meter in set(order)}
     sent = numbered([next(queues[meter]) for meter in order])
@@ -207,6 +227,12 @@ def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
         place, number = place + size, number + 1
     job.close()
     assert_tables_are_the_function_of(own, spark, sent)
+    tariffs = fetch(own, "SELECT DISTINCT meter, tariff FROM tariff_profile ORDER BY 1, 2")
+    assert tariffs == [("m1", 1), ("m1", 2), ("m2", 1), ("m2", 2)]
+    found = {quality for (quality,) in fetch(own, "SELECT DISTINCT quality FROM tariff_profile")}
+    assert found == {"measured", "substitute", "missing"}
+    flags = fetch(own, "SELECT DISTINCT unnest(flags) FROM tariff_profile ORDER BY 1")
+    assert flags == [("export-jump",), ("export-reset",), ("import-jump",), ("import-reset",)]
 
 
 def _crash(*_: object) -> None:
@@ -244,6 +270,30 @@ def test_a_late_reading_corrects_its_slot_and_raises_its_version(
     assert [(float(wh), *rest) for wh, *rest in fetch(own, query)] == [
         (11.0, "measured", 2, 2),
         (19.0, "measured", 2, 2),
+    ]
+
+
+def test_a_tariff_follows_the_rules_of_the_total_and_a_meter_without_has_none(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    """The tariff is switched at 00:30; a late reading corrects the quarter-hours around it."""
+    minutes = (0, 10, 20, 30, 40, 50)
+    counted = [
+        reading(at=START + m * 60_000, import_wh=m, import_t1_wh=min(m, 30), import_t2_wh=7 + max(m - 30, 0))
+        for m in minutes
+    ]
+    plain = [reading("m2", at=START + m * 60_000, import_wh=m, import_w=60) for m in minutes]
+    job.process(batch(spark, numbered([*plain, *counted])), 0)
+    late = reading(at=START + 15 * 60_000, import_wh=15, import_t1_wh=11, import_t2_wh=7)
+    job.process(batch(spark, numbered([replace(late, received=START + HOUR)], 12)), 1)
+    query = "SELECT meter, tariff, import_wh, quality, version FROM tariff_profile ORDER BY tariff, start"
+    assert [(meter, tariff, float(wh), *rest) for meter, tariff, wh, *rest in fetch(own, query)] == [
+        ("m1", 1, 11, "measured", 2),
+        ("m1", 1, 19, "measured", 2),
+        ("m1", 1, 0, "substitute", 1),
+        ("m1", 2, 0, "measured", 2),
+        ("m1", 2, 0, "measured", 2),
+        ("m1", 2, 15, "substitute", 1),
     ]
 
 

@@ -105,6 +105,28 @@ def test_sums_are_those_of_the_quarter_hours(page: Page, feeder: Feeder) -> None
     assert page.get("/api/v1/meters/nobody/sums").json()["items"] == []
 
 
+def test_a_tariff_is_asked_like_the_total(page: Page, feeder: Feeder, unique: Unique) -> None:
+    name, day = unique("tariffs"), date(2035, 7, 2)
+    midnight = datetime(2035, 7, 1, 22, tzinfo=UTC)
+    feeder.tariff(name, 1, midnight + timedelta(hours=6), 100, 50.5)
+    feeder.tariff(name, 2, midnight, 7)
+    meter = f"/api/v1/meters/{name}"
+
+    def asked(number: int) -> tuple[float | None, list[float | None]]:
+        found = page.get(f"{meter}/quarter-hours", day=day.isoformat(), tariff=number).json()
+        assert len(found["slots"]) == 96
+        return found["import_wh"], [slot["import_wh"] for slot in found["slots"] if slot["quality"]]
+
+    assert [asked(number) for number in (1, 2, 3)] == [(150.5, [100, 50.5]), (7, [7]), (None, [])]
+    span = {"first": day.isoformat(), "last": day.isoformat()}
+    (total,) = page.get(f"{meter}/sums", unit="day", tariff=1, **span).json()["items"]
+    assert (total["import_wh"], total["slots"], total["of_slots"]) == (150.5, 2, 96)
+    assert page.get(f"{meter}/sums", unit="day", **span).json()["items"] == []
+    refused = page.get(f"{meter}/quarter-hours", tariff=5)
+    assert refused.status_code == 422
+    assert "tariff" in refused.json()["error"]
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [

@@ -46,14 +46,19 @@ def fill(settings: Settings, wh: int, version: int) -> None:
                 "VALUES ('m1', %s, %s, 'measured', 15, %s)",
                 *(NOON.replace(hour=hour), energy, version),
             )
+            work.execute(
+                "INSERT INTO tariff_profile (meter, tariff, start, import_wh, quality, samples, version) "
+                "VALUES ('m1', 2, %s, %s, 'measured', 15, %s)",
+                *(NOON.replace(hour=hour), energy, version),
+            )
         work.execute("INSERT INTO meters (meter, first_seen) VALUES ('m1', %s)", NOON)
         save_marks(work, LAKE, [MARK])
         if settings.postgres.schema_name != "public":
             save_progress(work, Progress("plan", "lake", 4, "", 2, whole=True, complete=True))
 
 
-def energies(settings: Settings) -> list[tuple[float, int]]:
-    query = "SELECT import_wh, version FROM quarter_hours ORDER BY start"
+def energies(settings: Settings, table: str = "quarter_hours") -> list[tuple[float, int]]:
+    query = f"SELECT import_wh, version FROM {table} ORDER BY start".encode()  # noqa: S608
     with connect(settings.postgres_url) as connection:
         return [(float(wh), version) for wh, version in connection.execute(query).fetchall()]
 
@@ -80,8 +85,9 @@ def test_a_swap_and_back_again_under_a_reader_that_stays_connected(live: Setting
     assert shown() == [5, 1, 6]
     former = exchange(live)
     assert shown() == [7, 1, 8]
-    assert energies(live) == [(7, 4), (1, 3)]
+    assert energies(live) == energies(live, "tariff_profile") == [(7, 4), (1, 3)]
     assert energies(live.with_schema(former)) == [(5, 3), (1, 3)]
+    assert energies(live.with_schema(former), "tariff_profile") == [(5, 3), (1, 3)]
     exchange(live, former)
     assert shown() == [5, 1, 6]
     assert energies(live) == [(5, 5), (1, 3)]

@@ -9,6 +9,7 @@ from strom.domain.acceptance import walk
 from strom.domain.alerts import silence
 from strom.domain.load_profile import Direction, Half, Row
 from strom.domain.segments import Measure, Quality, Rules
+from strom.domain.tariffs import Tariff
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.store import alert_tables, mark_tables, meter_tables, profile_tables, segment_tables
@@ -92,6 +93,19 @@ def test_a_series_goes_on_from_what_was_stored(writer: Writer, meter: str) -> No
         segment_tables.save_series(work, [change])
         tail = segment_tables.load_tails(work, [meter])[key]
     assert (tail.segment, tail.pending, tail.seen) == (walked.settled[-1], walked.pending, SLOT + 10_000)
+
+
+def test_the_series_of_a_tariff_stand_beside_those_of_the_meter(writer: Writer, meter: str) -> None:
+    walked = walk(None, [(0, 0), (SLOT, 100)], Measure.COUNTER, RULES)
+    own, other = (meter, Direction.EXPORT), (Tariff(meter, 2), Direction.EXPORT)
+    changes = [SeriesChange(key, Measure.COUNTER, SLOT, (), walked.settled, None) for key in (own, other)]
+    with writer.work() as work:
+        segment_tables.save_series(work, changes)
+        assert set(segment_tables.load_tails(work, [meter])) == {own, other}
+        assert set(segment_tables.load_anchors(work, [(other, 99 * SLOT)])) == {other}
+        segment_tables.save_series(work, [replace(changes[1], seen=2 * SLOT, replaced_after=0)])
+        tails = segment_tables.load_tails(work, [meter])
+    assert (tails[own].seen, tails[other].seen) == (SLOT, 2 * SLOT)
 
 
 def test_an_anchor_lies_before_the_late_reading_and_later_segments_are_void(

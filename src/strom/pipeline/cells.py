@@ -4,12 +4,16 @@ Five minutes fit both a quarter-hour and a ten-minute window. Whether each count
 told by `lag`-like columns, so that only the meters where it did not are looked at reading by reading.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from strom.domain.acceptance import MS_PER_HOUR_OVER_1000, ONE_WH
 from strom.domain.load_profile import Direction
 from strom.domain.reading import CLOCK_WRONG
+from strom.domain.tariffs import TARIFF_FIELDS
 from strom.pipeline.limits import Limits
 from strom.pipeline.oddities import odd_columns
 
@@ -17,6 +21,7 @@ CELL_MS = 300_000
 PHASES = ("l1", "l2", "l3")
 BANDS = (*(f"{direction}_p" for direction in Direction), *PHASES)  # what is told of a cell by its band
 MOST_VOLTS = 1_000_000
+METER = ("meter",)  # what names a pair of series, import and export
 
 _EXACT = "decimal(20,0)"  # the product of hostile powers and times does not fit 64 bits
 
@@ -27,34 +32,30 @@ def moments(readings: DataFrame) -> DataFrame:
     Numbers only: with texts among them Spark would sort the readings here instead of hashing them.
     """
     return readings.groupBy("meter", F.unix_millis("at").alias("t")).agg(
-        *(_milli(f"{direction}_wh", f"{direction}_c") for direction in Direction),
-        *(_milli(f"{direction}_w", f"{direction}_p") for direction in Direction),
+        *(milli(f"{direction}_wh", f"{direction}_c") for direction in Direction),
+        *(milli(f"{direction}_w", f"{direction}_p") for direction in Direction),
         *(_voltage(f"voltage_{phase}_v", phase) for phase in PHASES),
         F.unix_millis(F.max("received")).alias("received"),
         F.unix_millis(F.min("received")).alias("received_first"),
         F.max(F.array_contains("flags", CLOCK_WRONG)).alias("impossible_time"),
+        F.max(F.coalesce(*TARIFF_FIELDS).isNotNull()).alias("has_tariffs"),
     )
 
 
-def series(moments: DataFrame, direction: Direction) -> DataFrame:
+def series(moments: DataFrame, direction: Direction, by: Sequence[str] = METER) -> DataFrame:
     """The points of one direction's series: `t`, `v` and whether `v` is a counter."""
     return (
-        moments.transform(_valued)
+        moments.transform(lambda frame: _valued(frame, by))
         .where(F.col(f"{direction}_v").isNotNull())
-        .select(
-            "meter", "t", F.col(f"{direction}_v").alias("v"), F.col(f"{direction}_counter").alias("counter")
-        )
+        .select(*by, "t", F.col(f"{direction}_v").alias("v"), F.col(f"{direction}_counter").alias("counter"))
     )
 
 
 def cells(moments: DataFrame, limits: Limits) -> DataFrame:
     """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
     return (
-        moments.transform(limits.beside)
-        .transform(_valued)
-        .transform(_beside_the_last)
-        .transform(lambda frame: _stepped(frame, limits.limit_sql))
-        .groupBy("meter", (F.col("t") - F.col("t") % CELL_MS).alias("cell"))
+        _followed(moments, limits, METER, {"received_step": _received_step()})
+        .groupBy("meter", _cell())
         .agg(
             F.min("t").alias("first_t"),
             F.max("t").alias("last_t"),
@@ -63,11 +64,22 @@ def cells(moments: DataFrame, limits: Limits) -> DataFrame:
             F.max("received").alias("received"),
             F.max("received_step").alias("received_step"),
             F.max_by("received", "t").alias("newest_received"),
-            *(column for direction in Direction for column in _stretch(direction)),
+            F.max("has_tariffs").alias("has_tariffs"),
+            *_stretches(),
             *band_columns(),
             *odd_columns(limits),
         )
     )
+
+
+def series_cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) -> DataFrame:
+    """Of each cell only what its series take from it."""
+    return _followed(moments, limits, by, {}).groupBy(*by, _cell()).agg(*_stretches())
+
+
+def collected(cells: DataFrame) -> list[dict[str, Any]]:
+    """As dictionaries: a row of Spark goes through all its names whenever it is asked for one."""
+    return [row.asDict() for row in cells.collect()]
 
 
 def band_columns() -> list[Column]:
@@ -84,12 +96,26 @@ def band_columns() -> list[Column]:
     ]
 
 
-def _in_order() -> WindowSpec:
-    return Window.partitionBy("meter").orderBy("t")
-
-
-def _milli(field: str, name: str) -> Column:
+def milli(field: str, name: str) -> Column:
     return _milli_of(F.max(field)).alias(name)
+
+
+def _cell() -> Column:
+    return (F.col("t") - F.col("t") % CELL_MS).alias("cell")
+
+
+def _in_order(by: Sequence[str] = METER) -> WindowSpec:
+    return Window.partitionBy(*by).orderBy("t")
+
+
+def _followed(moments: DataFrame, limits: Limits, by: Sequence[str], more: dict[str, Column]) -> DataFrame:
+    """Each moment with how its values follow those before them, and with `more` of what lies before it."""
+    return (
+        moments.transform(limits.beside)
+        .transform(lambda frame: _valued(frame, by))
+        .transform(lambda frame: _beside_the_last(frame, by, more))
+        .transform(lambda frame: _stepped(frame, limits.limit_sql))
+    )
 
 
 def _voltage(field: str, name: str) -> Column:
@@ -101,10 +127,10 @@ def _milli_of(value: Column) -> Column:
     return (value * 1000).cast("bigint")
 
 
-def _valued(frame: DataFrame) -> DataFrame:
+def _valued(frame: DataFrame, by: Sequence[str]) -> DataFrame:
     """A meter with any counter of a direction is read by counter, one without by power."""
     # In the order that the next steps need: the rows are sorted once.
-    all_of_it = _in_order().rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    all_of_it = _in_order(by).rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     columns: dict[str, Column] = {}
     for direction in Direction:
         counter, power = F.col(f"{direction}_c"), F.col(f"{direction}_p")
@@ -114,10 +140,10 @@ def _valued(frame: DataFrame) -> DataFrame:
     return frame.withColumns(columns)
 
 
-def _beside_the_last(frame: DataFrame) -> DataFrame:
+def _beside_the_last(frame: DataFrame, by: Sequence[str], more: dict[str, Column]) -> DataFrame:
     """Each value beside the one before it."""
-    before = _in_order().rowsBetween(Window.unboundedPreceding, -1)
-    columns = {"received_step": _received_step()}
+    before = _in_order(by).rowsBetween(Window.unboundedPreceding, -1)
+    columns = dict(more)
     for direction in Direction:
         value = F.col(f"{direction}_v")
         columns[f"{direction}_v0"] = F.last(value, True).over(before)
@@ -141,6 +167,10 @@ def _stepped(frame: DataFrame, limit: str) -> DataFrame:
         apart = (F.col("t") - before_t).cast("decimal(7,0)")
         columns[f"{direction}_held"] = F.when(together, before_v.cast(_EXACT) * apart)
     return frame.withColumns(columns)
+
+
+def _stretches() -> list[Column]:
+    return [column for direction in Direction for column in _stretch(direction)]
 
 
 def _stretch(direction: Direction) -> list[Column]:

@@ -14,6 +14,7 @@ from strom.pipeline.limits import Limits
 from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.normalise import normalise
 from strom.pipeline.readings import typed_readings
+from strom.pipeline.registers import METER_TARIFFS
 
 # The operators that hand rows to Python, by the names that stand in a plan.
 _PYTHON = re.compile(r"\b(\w*(?:EvalPython|InPandas|InArrow|InPython|PythonUDTF|TransformWithState\w*))\b")
@@ -42,6 +43,8 @@ def steps(spark: SparkSession, limits: Limits) -> Iterator[Step]:
     yield step_of("archive", "rows of the lake", lake_rows(fresh))
     summed = native.cells(native.moments(fresh), limits)
     yield step_of("profile, watch", "a row per meter and five minutes, which the driver takes on", summed)
+    counted = native.series_cells(METER_TARIFFS.moments(fresh), limits, METER_TARIFFS.by)
+    yield step_of("tariffs", "the same of each tariff, where meters count by tariff", counted)
 
 
 def step_of(name: str, does: str, frame: DataFrame) -> Step:

@@ -1,17 +1,17 @@
 """Writes what the series say as rows with both directions: a version more where something changed, else nothing."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strom.domain.load_profile import Direction, Half, Row, row_of
+from strom.domain.load_profile import Direction
 from strom.domain.reading import plain_number, time_text
 from strom.domain.slots import expected_samples
 from strom.domain.statistics import Statistics, shown
+from strom.pipeline import halves
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.series import Update
 from strom.store import profile_tables as tables
-from strom.store.profile_tables import GapHalves, GapKey, StoredRow
+from strom.store.profile_tables import StoredRow
 from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Work
 from strom.streams.topics import LOAD_PROFILE
@@ -23,9 +23,10 @@ def write_rows(
     work: Work, outbox: Outbox, updates: Sequence[Update], intervals: Mapping[str, int | None]
 ) -> Changed:
     """Merge the directions' slots into `load_profile` and tell the topic what changed; returns that."""
-    telling = [update for update in updates if update.revised or update.chain.rows]
-    stored = tables.load_rows(work, _spans((update.key[0], update.since) for update in telling).items())
-    wanted = _wanted(telling, stored)
+    telling = [(update.meter, update) for update in halves.telling_rows(updates)]
+    spans = halves.earliest((meter, update.since) for meter, update in telling)
+    stored = tables.load_rows(work, spans.items())
+    wanted = halves.wanted_rows(telling, {key: each.row for key, each in stored.items()})
     changed, void = [], []
     for key, row in wanted.items():
         old = stored.get(key)
@@ -48,13 +49,10 @@ def write_rows(
 
 def write_gaps(work: Work, updates: Sequence[Update]) -> None:
     """Merge the directions' gaps into `gaps`."""
-    telling = [update for update in updates if update.revised or update.chain.gaps]
-    spans = _spans((update.key[0], min([update.since, *update.chain.gaps])) for update in telling)
+    telling = [(update.meter, update) for update in halves.telling_gaps(updates)]
+    spans = halves.earliest((meter, halves.first_gap(update)) for meter, update in telling)
     stored = tables.load_gaps(work, spans.items()) if spans else {}
-    wanted: dict[GapKey, GapHalves] = {key: dict(halves) for key, halves in stored.items()}
-    for update in telling:
-        _replace_gaps(wanted, update)
-    tables.save_gaps(work, {key: halves for key, halves in wanted.items() if halves != stored.get(key)})
+    tables.save_gaps(work, halves.changed_gaps(telling, stored))
 
 
 def topic_key(meter: str, start: int) -> str:
@@ -76,45 +74,3 @@ def as_json(stored: StoredRow, statistics: Statistics) -> dict[str, Any]:
         value["expected"] = stored.expected
     value |= {name: plain_number(number) for name, number in shown(statistics).items()}
     return value | {"version": stored.version, "flags": list(row.flags)}
-
-
-def _spans(starts: Any) -> dict[str, int]:
-    """The earliest start of each meter."""
-    spans: dict[str, int] = {}
-    for meter, start in starts:
-        spans[meter] = min(start, spans.get(meter, start))
-    return spans
-
-
-def _wanted(
-    updates: Sequence[Update], stored: Mapping[tuple[str, int], StoredRow]
-) -> dict[tuple[str, int], Row | None]:
-    """The touched rows as they should be; None where no direction has a slot any more."""
-    halves: defaultdict[tuple[str, int], dict[Direction, Half]] = defaultdict(dict)
-    touched: set[tuple[str, int]] = set()
-    for key, each in stored.items():
-        pairs = ((Direction.IMPORT, each.row.imported), (Direction.EXPORT, each.row.exported))
-        halves[key] = {direction: half for direction, half in pairs if half is not None}
-    starts: defaultdict[str, list[int]] = defaultdict(list)
-    for meter, start in stored:
-        starts[meter].append(start)
-    for update in updates:
-        meter, direction = update.key
-        for start in starts[meter]:
-            if start >= update.since and halves[meter, start].pop(direction, None) is not None:
-                touched.add((meter, start))
-        for slot in update.chain.rows:
-            halves[meter, slot.start][direction] = Half.of(slot)
-            touched.add((meter, slot.start))
-    return {key: row_of(key[1], halves[key]) if halves[key] else None for key in touched}
-
-
-def _replace_gaps(gaps: dict[GapKey, GapHalves], update: Update) -> None:
-    meter, direction = update.key
-    for (owner, start, _), halves in gaps.items():
-        voided = start in update.chain.gaps or (update.revised and start >= update.since)
-        if owner == meter and voided:
-            halves.pop(direction, None)
-    for gap in update.chain.gaps.values():
-        if gap is not None:
-            gaps.setdefault(tables.gap_key(meter, gap), {})[direction] = gap.mwh

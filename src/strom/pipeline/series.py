@@ -12,10 +12,12 @@ from strom.domain.acceptance import Point, Walked, is_normal, walk
 from strom.domain.chain import Chain
 from strom.domain.load_profile import Direction
 from strom.domain.segments import Measure, Rules, Segment, Stretch
+from strom.domain.tariffs import Owner, meter_of
 from strom.store.segment_tables import Key, SeriesChange, Tail
 
 Cell = Any  # a collected row of `cells`
-PointsOf = Callable[[Direction, Sequence[str]], Mapping[str, Sequence[Point]]]
+OwnerOf = Callable[[Cell], Owner]
+PointsOf = Callable[[Direction, Sequence[Owner]], Mapping[Owner, Sequence[Point]]]
 RulesOf = Callable[[str], Rules]  # those of a meter
 
 BEFORE_ALL = -1  # a slot before every slot
@@ -39,6 +41,10 @@ class Update:
     def key(self) -> Key:
         return self.change.key
 
+    @property
+    def meter(self) -> str:
+        return meter_of(self.change.key[0])
+
 
 @dataclass(slots=True)
 class Forward:
@@ -56,6 +62,10 @@ class _Task:
     stretches: Sequence[Stretch]
     normal: bool
     replaced_after: int | None
+
+    @property
+    def meter(self) -> str:
+        return meter_of(self.key[0])
 
     @property
     def carried(self) -> Segment | None:
@@ -76,7 +86,7 @@ class _Task:
 
 
 def bring_forward(
-    cells: Sequence[Cell],
+    cells: Mapping[Owner, Sequence[Cell]],
     tails: Mapping[Key, Tail],
     points_of: PointsOf,
     rules_of: RulesOf,
@@ -88,7 +98,7 @@ def bring_forward(
     for task in _tasks(cells, tails, replaced_after or {}):
         if task.late:
             outcome.late[task.key] = task.stretches[0].first_t
-        elif task.one_step(rules := rules_of(task.key[0])):
+        elif task.one_step(rules := rules_of(task.meter)):
             outcome.updates.append(_merged(task, rules))
         else:
             to_walk.append(task)
@@ -96,15 +106,20 @@ def bring_forward(
     return outcome
 
 
-def _tasks(
-    cells: Sequence[Cell], tails: Mapping[Key, Tail], replaced_after: Mapping[Key, int]
-) -> Iterator[_Task]:
-    by_meter: defaultdict[str, list[Cell]] = defaultdict(list)
+def by_owner(cells: Sequence[Cell], owner_of: OwnerOf) -> dict[Owner, list[Cell]]:
+    """The cells of each pair of series in order of time."""
+    found: defaultdict[Owner, list[Cell]] = defaultdict(list)
     for cell in sorted(cells, key=lambda cell: cell["cell"]):
-        by_meter[cell["meter"]].append(cell)
-    for meter, own in by_meter.items():
+        found[owner_of(cell)].append(cell)
+    return dict(found)
+
+
+def _tasks(
+    cells: Mapping[Owner, Sequence[Cell]], tails: Mapping[Key, Tail], replaced_after: Mapping[Key, int]
+) -> Iterator[_Task]:
+    for owner, own in cells.items():
         for direction in Direction:
-            task = _task((meter, direction), own, tails.get((meter, direction)), replaced_after)
+            task = _task((owner, direction), own, tails.get((owner, direction)), replaced_after)
             if task is not None:
                 yield task
 
@@ -147,8 +162,8 @@ def _walked(tasks: Sequence[_Task], points_of: PointsOf, rules_of: RulesOf) -> I
         points = points_of(direction, [task.key[0] for task in own]) if own else {}
         for task in own:
             pending = task.tail.pending if task.tail else ()
-            meter = task.key[0]
-            found = walk(task.carried, [*pending, *points[meter]], task.measure, rules_of(meter))
+            fresh = points[task.key[0]]
+            found = walk(task.carried, [*pending, *fresh], task.measure, rules_of(task.meter))
             yield _update(task, found)
 
 

@@ -30,6 +30,7 @@ from strom.pipeline.runs import Runs
 from strom.pipeline.series import Update
 from strom.pipeline.silence import Silences, lasting
 from strom.pipeline.statistics import update_statistics
+from strom.pipeline.tariffs import update_tariffs
 from strom.pipeline.voltage import Voltages
 from strom.settings import Settings
 from strom.store.alert_tables import load_open
@@ -161,7 +162,7 @@ class StoreJob:
 
     def _tables(self, work: Work, fresh: DataFrame) -> None:
         moments = native.moments(fresh)
-        rows = [row.asDict() for row in native.cells(moments, self._limits).collect()]
+        rows = native.collected(native.cells(moments, self._limits))
         own = latest.by_meter(rows)
         old = load_states(work, own)
         new = {meter: latest.next_state(old.get(meter), cells) for meter, cells in own.items()}
@@ -170,10 +171,10 @@ class StoreJob:
         if "profile" in self.stages:
             update_statistics(work, own, old, self._archive)
             updates = update_series(work, moments, rows, self._archive, self._limits)
-            changed = profile_rows.write_rows(
-                work, self._outbox, updates, {meter: new[meter].interval_s for meter in new}
-            )
+            intervals = {meter: state.interval_s for meter, state in new.items()}
+            changed = profile_rows.write_rows(work, self._outbox, updates, intervals)
             profile_rows.write_gaps(work, updates)
+            update_tariffs(work, fresh, rows, self._archive, self._limits, intervals)
             if "watch" in self.stages:
                 self._watch(work, (fresh, moments), own, (old, new), (updates, changed))
 

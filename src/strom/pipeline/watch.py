@@ -44,11 +44,11 @@ def counter_falls(updates: Sequence[Update], limits: Limits) -> Found:
     """A counter that fell by more than noise."""
     judged = [update for update in updates if update.revised or update.chain.falls]
     scopes = [
-        Scope(update.key[0], COUNTER_BACK, update.key[1].value, update.falls_after + 1) for update in judged
+        Scope(update.meter, COUNTER_BACK, update.key[1].value, update.falls_after + 1) for update in judged
     ]
     alerts = [
         counter_back(
-            update.key[0],
+            update.meter,
             update.key[1].value,
             fall.at,
             fall.mwh,
@@ -64,9 +64,9 @@ def counter_falls(updates: Sequence[Update], limits: Limits) -> Found:
 def counter_jumps(updates: Sequence[Update], limits: Limits) -> Found:
     """A counter that grew by more than the connection can carry."""
     judged = [update for update in updates if update.revised or update.chain.jumps]
-    scopes = [Scope(update.key[0], JUMP, update.key[1].value, update.jumps_after + 1) for update in judged]
+    scopes = [Scope(update.meter, JUMP, update.key[1].value, update.jumps_after + 1) for update in judged]
     alerts = [
-        jump(update.key[0], update.key[1].value, each.at, each.mwh, each.most_mwh, limits.timezone)
+        jump(update.meter, update.key[1].value, each.at, each.mwh, each.most_mwh, limits.timezone)
         for update in judged
         for each in update.chain.jumps
     ]

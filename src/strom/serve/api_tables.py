@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 
 from strom.domain.alerts import KINDS
+from strom.domain.tariffs import TARIFFS
 from strom.serve import answers, days, models
 from strom.serve.service import Service
 from strom.store.reads import AlertFilter
@@ -24,6 +25,14 @@ FirstDay = Annotated[
 LastDay = Annotated[
     date | None, Query(description="Periods that begin on this local day or before; today without.")
 ]
+WantedTariff = Annotated[
+    int | None,
+    Query(
+        ge=TARIFFS[0],
+        le=TARIFFS[-1],
+        description="Of this tariff only, where the meter counts by tariff (OBIS 1.8.1 to 1.8.4 and 2.8.1 to 2.8.4); the total without.",
+    ),
+]
 # How far back an answer goes without `first`, and how many days may be asked for at once.
 DAYS_BEFORE = {"hour": 1, "day": 30, "week": 90, "month": 366, "year": 3653}
 MOST_DAYS = {"hour": 31, "day": 1100, "week": 3653, "month": 11_000, "year": 40_000}
@@ -37,8 +46,8 @@ def table_routes(service: Service) -> APIRouter:
         return _day(service, day, None)
 
     @router.get("/meters/{meter:path}/quarter-hours", summary="A meter's quarter-hours of a local day")
-    def meter_quarter_hours(meter: str, day: WantedDay = None) -> models.Day:
-        return _day(service, day, _name(meter))
+    def meter_quarter_hours(meter: str, day: WantedDay = None, tariff: WantedTariff = None) -> models.Day:
+        return _day(service, day, _name(meter), tariff)
 
     @router.get("/fleet/sums", summary="The fleet's energy by local hour, day, week, month or year")
     def fleet_sums(unit: WantedUnit = "day", first: FirstDay = None, last: LastDay = None) -> models.Sums:
@@ -48,9 +57,13 @@ def table_routes(service: Service) -> APIRouter:
         "/meters/{meter:path}/sums", summary="A meter's energy by local hour, day, week, month or year"
     )
     def meter_sums(
-        meter: str, unit: WantedUnit = "day", first: FirstDay = None, last: LastDay = None
+        meter: str,
+        unit: WantedUnit = "day",
+        first: FirstDay = None,
+        last: LastDay = None,
+        tariff: WantedTariff = None,
     ) -> models.Sums:
-        return _sums(service, unit, (first, last), _name(meter))
+        return _sums(service, unit, (first, last), _name(meter), tariff)
 
     @router.get("/alerts", summary="Alerts, the newest first")
     def alerts(
@@ -67,18 +80,22 @@ def table_routes(service: Service) -> APIRouter:
     return router
 
 
-def _day(service: Service, wanted: date | None, meter: str | None) -> models.Day:
+def _day(service: Service, wanted: date | None, meter: str | None, tariff: int | None = None) -> models.Day:
     now = datetime.fromtimestamp(service.now_ms / 1000, UTC)
     day = wanted or days.day_of(now, service.zone)
     if day.year not in YEARS:
         raise HTTPException(422, f"day is {day}: ask for one between {YEARS[0]} and {YEARS[-1]}.")
     start, end = days.bounds(day, service.zone)
-    rows = service.reads.quarter_hours(start, end, meter)
-    return answers.day(day, service.zone, now, rows, service.reads.first_slot(meter))
+    rows = service.reads.quarter_hours(start, end, meter, tariff)
+    return answers.day(day, service.zone, now, rows, service.reads.first_slot(meter, tariff))
 
 
 def _sums(
-    service: Service, unit: models.Unit, span: tuple[date | None, date | None], meter: str | None
+    service: Service,
+    unit: models.Unit,
+    span: tuple[date | None, date | None],
+    meter: str | None,
+    tariff: int | None = None,
 ) -> models.Sums:
     today = days.day_of(datetime.fromtimestamp(service.now_ms / 1000, UTC), service.zone)
     last = span[1] or today
@@ -95,7 +112,7 @@ def _sums(
             422, f"{first} to {last} is too long by the {unit}: ask for {MOST_DAYS[unit]} days at most."
         )
     bounds = (days.bounds(first, service.zone)[0], days.bounds(last, service.zone)[1])
-    rows = service.reads.sums(unit, bounds, service.zone.key, meter)
+    rows = service.reads.sums(unit, bounds, service.zone.key, meter, tariff)
     return models.Sums(unit=unit, timezone=service.zone.key, items=[models.Sum(**row) for row in rows])
 
 

@@ -6,9 +6,20 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from strom.domain.load_profile import Direction, Half, Row
-from strom.domain.segments import Gap, Quality
+from strom.domain.segments import Quality
 from strom.store.writes import Work
 
+LOADED = (
+    "l.import_wh, l.import_quality, l.import_samples, l.export_wh, l.export_quality, l.export_samples, "
+    "l.flags, l.expected, l.version"
+)
+REPLACED = ", ".join(
+    f"{name} = excluded.{name}"
+    for name in (
+        "import_wh", "export_wh", "quality", "samples", "expected", "version", "flags", "import_quality",
+        "export_quality", "import_samples", "export_samples",
+    )
+)  # fmt: skip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,47 +53,19 @@ def load_rows(work: Work, since: Iterable[tuple[str, int]]) -> dict[tuple[str, i
         "row_spans", "meter text, since timestamptz", ((meter, moment(start)) for meter, start in since)
     )
     found = work.rows(
-        """
-        SELECT l.meter, l.start, l.import_wh, l.import_quality, l.import_samples,
-               l.export_wh, l.export_quality, l.export_samples, l.flags, l.expected, l.version
-        FROM row_spans s JOIN load_profile l ON l.meter = s.meter AND l.start >= s.since
-        """
+        f"SELECT l.meter, l.start, {LOADED} "  # noqa: S608 - the names above
+        "FROM row_spans s JOIN load_profile l ON l.meter = s.meter AND l.start >= s.since"
     )
-    rows = {}
-    for (
-        meter,
-        start,
-        i_wh,
-        i_quality,
-        i_samples,
-        e_wh,
-        e_quality,
-        e_samples,
-        flags,
-        expected,
-        version,
-    ) in found:
-        imported = _half(Direction.IMPORT, i_wh, i_quality, i_samples, flags)
-        exported = _half(Direction.EXPORT, e_wh, e_quality, e_samples, flags)
-        rows[meter, millis(start)] = StoredRow(
-            meter, Row(millis(start), imported, exported), expected, version
-        )
-    return rows
+    return {(meter, millis(start)): loaded(meter, start, *rest) for meter, start, *rest in found}
 
 
 def save_rows(work: Work, rows: Sequence[StoredRow]) -> None:
     if not rows:
         return
-    work.stage("new_rows", "LIKE load_profile", map(_row_values, rows))
+    work.stage("new_rows", "LIKE load_profile", map(row_values, rows))
     work.execute(
-        """
-        INSERT INTO load_profile SELECT * FROM new_rows ON CONFLICT (meter, start) DO UPDATE SET
-            import_wh = excluded.import_wh, export_wh = excluded.export_wh, quality = excluded.quality,
-            samples = excluded.samples, expected = excluded.expected, version = excluded.version,
-            flags = excluded.flags, import_quality = excluded.import_quality,
-            export_quality = excluded.export_quality, import_samples = excluded.import_samples,
-            export_samples = excluded.export_samples
-        """
+        "INSERT INTO load_profile SELECT * FROM new_rows "  # noqa: S608 - the names above
+        f"ON CONFLICT (meter, start) DO UPDATE SET {REPLACED}"
     )
 
 
@@ -106,11 +89,7 @@ def load_gaps(work: Work, since: Iterable[tuple[str, int]]) -> dict[GapKey, GapH
         "FROM gap_spans s JOIN gaps g ON g.meter = s.meter AND g.start >= s.since"
     )
     return {
-        (meter, millis(start), millis(end)): {
-            direction: int(value.scaleb(3))
-            for direction, value in ((Direction.IMPORT, imported), (Direction.EXPORT, exported))
-            if value is not None
-        }
+        (meter, millis(start), millis(end)): gap_halves(imported, exported)
         for meter, start, end, imported, exported in found
     }
 
@@ -129,8 +108,28 @@ def save_gaps(work: Work, gaps: dict[GapKey, GapHalves]) -> None:
         )
 
 
-def gap_key(meter: str, gap: Gap) -> GapKey:
-    return meter, gap.start, gap.end
+def gap_halves(imported: Decimal | None, exported: Decimal | None) -> GapHalves:
+    pairs = ((Direction.IMPORT, imported), (Direction.EXPORT, exported))
+    return {direction: int(value.scaleb(3)) for direction, value in pairs if value is not None}
+
+
+def loaded(
+    meter: str,
+    start: datetime,
+    i_wh: Decimal | None,
+    i_quality: str | None,
+    i_samples: int | None,
+    e_wh: Decimal | None,
+    e_quality: str | None,
+    e_samples: int | None,
+    flags: Sequence[str],
+    expected: int | None,
+    version: int,
+) -> StoredRow:
+    """A row from its columns `LOADED`."""
+    imported = _half(Direction.IMPORT, i_wh, i_quality, i_samples, flags)
+    exported = _half(Direction.EXPORT, e_wh, e_quality, e_samples, flags)
+    return StoredRow(meter, Row(millis(start), imported, exported), expected, version)
 
 
 def _half(
@@ -147,7 +146,7 @@ def _half(
     return Half(mwh, Quality(quality), samples or 0, *named)
 
 
-def _row_values(stored: StoredRow) -> tuple[object, ...]:
+def row_values(stored: StoredRow) -> tuple[object, ...]:
     row, i, e = stored.row, stored.row.imported, stored.row.exported
     return (
         stored.meter, moment(row.start), wh(i.mwh) if i else None, wh(e.mwh) if e else None, row.quality.value,

@@ -31,6 +31,10 @@ _METER_DAY = f"""
     SELECT start, import_wh, export_wh, quality, samples, expected, version, flags, 1 AS meters, {_BANDS}
     FROM quarter_hours WHERE meter = %(meter)s AND start >= %(start)s AND start < %(end)s ORDER BY start
 """  # noqa: S608 - built from the constants above
+_TARIFF_DAY = """
+    SELECT start, import_wh, export_wh, quality, samples, expected, version, flags, 1 AS meters FROM tariff_profile
+    WHERE meter = %(meter)s AND tariff = %(tariff)s AND start >= %(start)s AND start < %(end)s ORDER BY start
+"""
 _FLEET_DAY = f"""
     SELECT start, sum(import_wh) AS import_wh, sum(export_wh) AS export_wh,
            {_QUALITY}[max({_RANK})] AS quality, sum(samples) AS samples, sum(expected) AS expected,
@@ -41,6 +45,10 @@ _FLEET_DAY = f"""
 _METER_SUMS = """
     SELECT start, import_wh, export_wh, slots, of_slots, quality FROM energy_sums(%(unit)s, %(zone)s)
     WHERE meter = %(meter)s AND start >= %(start)s AND start < %(end)s ORDER BY start
+"""
+_TARIFF_SUMS = """
+    SELECT start, import_wh, export_wh, slots, of_slots, quality FROM tariff_sums(%(unit)s, %(zone)s)
+    WHERE meter = %(meter)s AND tariff = %(tariff)s AND start >= %(start)s AND start < %(end)s ORDER BY start
 """
 _FLEET_SUMS = f"""
     SELECT start, sum(import_wh) AS import_wh, sum(export_wh) AS export_wh, sum(slots) AS slots,
@@ -73,26 +81,34 @@ class Reads:
         self._url = url
         self._idle: LifoQueue[psycopg.Connection[Row]] = LifoQueue(_IDLE)
 
-    def quarter_hours(self, start: datetime, end: datetime, meter: str | None = None) -> list[Row]:
-        """The slots of one meter, or of all meters summed up, in a time range."""
-        query = _FLEET_DAY if meter is None else _METER_DAY
-        return self._all(query, {"meter": meter, "start": start, "end": end})
+    def quarter_hours(
+        self, start: datetime, end: datetime, meter: str | None = None, tariff: int | None = None
+    ) -> list[Row]:
+        """The slots of one meter, or of a tariff of it, or of all meters summed up, in a time range."""
+        query = _TARIFF_DAY if tariff else _METER_DAY if meter is not None else _FLEET_DAY
+        return self._all(query, {"meter": meter, "tariff": tariff, "start": start, "end": end})
 
     def sums(
-        self, unit: str, span: tuple[datetime, datetime], zone: str, meter: str | None = None
+        self,
+        unit: str,
+        span: tuple[datetime, datetime],
+        zone: str,
+        meter: str | None = None,
+        tariff: int | None = None,
     ) -> list[Row]:
         """Energy by local hour, day, month …, of one meter or of all; periods that begin in the time range."""
-        query = _FLEET_SUMS if meter is None else _METER_SUMS
-        return self._all(
-            query, {"unit": unit, "zone": zone, "meter": meter, "start": span[0], "end": span[1]}
-        )
+        query = _TARIFF_SUMS if tariff else _METER_SUMS if meter is not None else _FLEET_SUMS
+        values = {"unit": unit, "zone": zone, "meter": meter, "tariff": tariff}
+        return self._all(query, values | {"start": span[0], "end": span[1]})
 
-    def first_slot(self, meter: str | None = None) -> datetime | None:
+    def first_slot(self, meter: str | None = None, tariff: int | None = None) -> datetime | None:
         """When the quarter-hours begin."""
         query = (
-            "SELECT min(start) AS first FROM load_profile WHERE %(meter)s::text IS NULL OR meter = %(meter)s"
+            "SELECT min(start) AS first FROM tariff_profile WHERE meter = %(meter)s AND tariff = %(tariff)s"
+            if tariff
+            else "SELECT min(start) AS first FROM load_profile WHERE %(meter)s::text IS NULL OR meter = %(meter)s"
         )
-        found: datetime | None = self._all(query, {"meter": meter})[0]["first"]
+        found: datetime | None = self._all(query, {"meter": meter, "tariff": tariff})[0]["first"]
         return found
 
     def alerts(self, wanted: AlertFilter, limit: int, offset: int) -> tuple[int, list[Row]]:

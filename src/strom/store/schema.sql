@@ -94,6 +94,50 @@ CREATE TABLE IF NOT EXISTS gaps (
     PRIMARY KEY (meter, start, "end")
 );
 
+-- The same of each tariff that a meter counts (registers 1.8.1 to 1.8.4, 2.8.1 to 2.8.4). Most meters have none.
+
+CREATE TABLE IF NOT EXISTS tariff_profile (
+    meter        text NOT NULL,
+    tariff       smallint NOT NULL,              -- 1 to 4
+    start        timestamptz NOT NULL,
+    import_wh    numeric(30, 3),
+    export_wh    numeric(30, 3),
+    quality      text NOT NULL CHECK (quality IN ('measured', 'calculated', 'substitute', 'missing')),
+    samples      integer NOT NULL,
+    expected     integer,
+    version      integer NOT NULL DEFAULT 1,
+    flags        text[] NOT NULL DEFAULT '{}',
+    import_quality text,
+    export_quality text,
+    import_samples integer,
+    export_samples integer,
+    PRIMARY KEY (meter, tariff, start)
+);
+
+CREATE TABLE IF NOT EXISTS tariff_gaps (
+    meter        text NOT NULL,
+    tariff       smallint NOT NULL,
+    start        timestamptz NOT NULL,
+    "end"        timestamptz NOT NULL,
+    import_wh    numeric(30, 3),
+    export_wh    numeric(30, 3),
+    PRIMARY KEY (meter, tariff, start, "end")
+);
+
+-- Sums of the tariffs, as energy_sums: SELECT * FROM tariff_sums('month') WHERE meter = 'haus-21'.
+CREATE OR REPLACE FUNCTION tariff_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+RETURNS TABLE (meter text, tariff smallint, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
+LANGUAGE sql STABLE AS $$
+    SELECT p.meter, p.tariff, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
+           count(*) FILTER (WHERE p.quality <> 'missing'),
+           CASE WHEN unit = 'hour' THEN 4 ELSE (extract(epoch FROM
+               (date_trunc(unit, p.start, zone) AT TIME ZONE zone + ('1 ' || unit)::interval) AT TIME ZONE zone
+               - date_trunc(unit, p.start, zone)) / 900)::bigint END,
+           (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
+               array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
+    FROM tariff_profile p GROUP BY p.meter, p.tariff, date_trunc(unit, p.start, zone)
+$$;
+
 CREATE TABLE IF NOT EXISTS alerts (
     id           text PRIMARY KEY,               -- deterministic: the same event has the same id
     meter        text NOT NULL,
@@ -131,7 +175,7 @@ CREATE TABLE IF NOT EXISTS meter_states (
 
 CREATE TABLE IF NOT EXISTS profile_series (
     meter          text NOT NULL,
-    direction      text NOT NULL,
+    direction      text NOT NULL,                -- import, export; of a tariff import_t1, export_t1 …
     measure        text NOT NULL,                -- counter or power
     seen           bigint NOT NULL,              -- the latest reading taken into the series
     pending        bigint[] NOT NULL,            -- time, value, time, value: readings that wait for those after them

@@ -8,9 +8,13 @@ from typing import Any
 from strom.domain.acceptance import Point
 from strom.domain.load_profile import Direction
 from strom.domain.segments import Border, Measure, Segment
+from strom.domain.tariffs import TARIFFS, Owner, Tariff
 from strom.store.writes import Work, array_of
 
-Key = tuple[str, Direction]  # meter and direction
+Key = tuple[Owner, Direction]
+
+# The column `direction`: import and export, and of a tariff import_t1 …
+_TARIFFS = {f"{direction}_t{number}": (direction, number) for direction in Direction for number in TARIFFS}
 
 _FIELDS = (
     "slot, first_t, last_t, last_v, total, inner_energy, samples, start_border, start_mwh, run_start, run_mwh, "
@@ -44,6 +48,7 @@ class SeriesChange:
 
 
 def load_tails(work: Work, meters: Iterable[str]) -> dict[Key, Tail]:
+    """All series of these meters, those of their tariffs, too."""
     work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
     found = work.rows(
         f"""
@@ -53,7 +58,7 @@ def load_tails(work: Work, meters: Iterable[str]) -> dict[Key, Tail]:
         """  # noqa: S608 - the names above
     )
     return {
-        (meter, Direction(direction)): Tail(Measure(measure), seen, _points(pending), _segment(segment))
+        _key(meter, direction): Tail(Measure(measure), seen, _points(pending), _segment(segment))
         for meter, direction, measure, seen, pending, *segment in found
     }
 
@@ -63,7 +68,7 @@ def load_anchors(work: Work, before: Iterable[tuple[Key, int]]) -> dict[Key, Seg
     work.stage(
         "late_series",
         "meter text, direction text, before bigint",
-        ((meter, direction.value, time) for (meter, direction), time in before),
+        ((*_names(key), time) for key, time in before),
     )
     found = work.rows(
         f"""
@@ -75,12 +80,14 @@ def load_anchors(work: Work, before: Iterable[tuple[Key, int]]) -> dict[Key, Seg
         ) g
         """  # noqa: S608 - the names above
     )
-    return {(meter, Direction(direction)): _segment(rest) for meter, direction, *rest in found}
+    return {_key(meter, direction): _segment(rest) for meter, direction, *rest in found}
 
 
 def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
     replaced = [
-        (*change.key, change.replaced_after) for change in changes if change.replaced_after is not None
+        (*_names(change.key), change.replaced_after)
+        for change in changes
+        if change.replaced_after is not None
     ]
     if replaced:
         work.stage("void_segments", "meter text, direction text, after bigint", replaced)
@@ -91,11 +98,7 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
     work.stage(
         "new_segments",
         "LIKE profile_segments",
-        (
-            (change.key[0], change.key[1].value, *_values(segment))
-            for change in changes
-            for segment in change.settled
-        ),
+        ((*_names(change.key), *_values(segment)) for change in changes for segment in change.settled),
     )
     work.execute(
         f"INSERT INTO profile_segments SELECT * FROM new_segments "  # noqa: S608 - the names above
@@ -106,8 +109,7 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
         "LIKE profile_series",
         (
             (
-                c.key[0],
-                c.key[1].value,
+                *_names(c.key),
                 c.measure.value,
                 c.seen,
                 array_of(number for point in c.pending for number in point),
@@ -120,6 +122,21 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
         "INSERT INTO profile_series SELECT * FROM new_series ON CONFLICT (meter, direction) DO UPDATE "
         "SET measure = excluded.measure, seen = excluded.seen, pending = excluded.pending, tail = excluded.tail"
     )
+
+
+def _names(key: Key) -> tuple[str, str]:
+    """Meter and direction, as the tables name a series."""
+    owner, direction = key
+    if isinstance(owner, Tariff):
+        return owner.meter, f"{direction}_t{owner.number}"
+    return owner, direction.value
+
+
+def _key(meter: str, direction: str) -> Key:
+    if direction in _TARIFFS:
+        way, number = _TARIFFS[direction]
+        return Tariff(meter, number), way
+    return meter, Direction(direction)
 
 
 def _values(segment: Segment) -> list[Any]:

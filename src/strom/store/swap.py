@@ -19,8 +19,8 @@ from strom.store.writes import PIPELINE, WORK_LOCK, Work
 
 # Every table of schema.sql is in one of the two lists.
 REPLAYED = (
-    "meters", "readings_latest", "load_profile", "slot_statistics", "gaps", "alerts", "late_readings",
-    "pipeline_marks", "meter_states", "profile_series", "profile_segments", "voltage_windows", "runs", "clock_windows",
+    "meters", "readings_latest", "load_profile", "slot_statistics", "gaps", "tariff_profile", "tariff_gaps", "alerts",
+    "late_readings", "pipeline_marks", "meter_states", "profile_series", "profile_segments", "voltage_windows", "runs", "clock_windows",
     "pipeline_replays",
 )  # fmt: skip
 KEPT = ("alert_deliveries", "alert_outlets")
@@ -33,6 +33,7 @@ _COMPUTED = (
     "number_at",
 )  # of `meters`; people enter the rest
 _NUMBERS = "import_wh, export_wh, quality, samples, flags, import_quality, export_quality, import_samples, export_samples"
+_VERSIONED = {"load_profile": ("meter", "start"), "tariff_profile": ("meter", "tariff", "start")}
 _LOCK_SECONDS = 30
 _LEAVING_SECONDS = 5.0
 
@@ -168,16 +169,23 @@ def _carry_master_data(work: Work, live: str, new: str) -> None:
 
 
 def _carry_versions(work: Work, live: str, new: str) -> int:
-    """A version grows where the numbers changed and nowhere else; returns how many are new, changed or gone."""
-    old, now = (", ".join(f"{table}.{name}" for name in _NUMBERS.split(", ")) for table in ("o", "n"))
+    """A version grows where the numbers changed and nowhere else; returns how many of the totals differ."""
+    changed = {table: _carried(work, live, new, table, key) for table, key in _VERSIONED.items()}
+    return changed["load_profile"]
+
+
+def _carried(work: Work, live: str, new: str, table: str, key: tuple[str, ...]) -> int:
+    """Returns how many rows are new, changed or gone."""
+    old, now = (", ".join(f"{each}.{name}" for name in _NUMBERS.split(", ")) for each in ("o", "n"))
+    same = " AND ".join(f"o.{name} = n.{name}" for name in key)
     raised = (
-        f"UPDATE {{}}.load_profile n SET version = o.version + (({old}) IS DISTINCT FROM ({now}))::int "  # noqa: S608
-        "FROM {}.load_profile o WHERE o.meter = n.meter AND o.start = n.start"
+        f"UPDATE {{}}.{table} n SET version = o.version + (({old}) IS DISTINCT FROM ({now}))::int "  # noqa: S608
+        f"FROM {{}}.{table} o WHERE {same}"
     )
     work.execute(_sql(raised, new, live))
     ((changed,),) = work.rows(
         _sql(
-            "SELECT count(*) FROM {}.load_profile n FULL JOIN {}.load_profile o USING (meter, start) "
+            f"SELECT count(*) FROM {{}}.{table} n FULL JOIN {{}}.{table} o USING ({', '.join(key)}) "  # noqa: S608
             "WHERE n.version IS DISTINCT FROM o.version",
             new,
             live,

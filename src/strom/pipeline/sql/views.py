@@ -17,7 +17,9 @@ from strom.streams.admin import topic_names
 
 READINGS = "readings"
 # Tables and views of Postgres. Live, those with a topic are what comes on it.
-TABLES = ("load_profile", "quarter_hours", "gaps", "alerts", "meters", "readings_latest")
+TABLES = (
+    "load_profile", "quarter_hours", "gaps", "tariff_profile", "tariff_gaps", "alerts", "meters", "readings_latest",
+)  # fmt: skip
 _LIVE_TOPICS = {"load_profile": topics.LOAD_PROFILE, "alerts": topics.ALERTS}
 TOPIC, TABLE = "topic:", "table:"
 _PARTS = re.compile(r"`((?:[^`]|``)*)`")
