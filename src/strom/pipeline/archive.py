@@ -94,7 +94,6 @@ class Archive:
             .where(F.col("date") >= F.to_date(F.timestamp_millis(F.lit(max(first, 0)))))
             .where(~too_late(self._late_ms))
             .join(wanted, (F.col("meter") == F.col("wanted")) & (F.unix_millis("at") > F.col("since")))
-            .repartition("meter")
         )
 
     def ensure(self) -> None:

@@ -4,7 +4,7 @@ Five minutes fit both a quarter-hour and a ten-minute window. Whether each count
 told by `lag`-like columns, so that only the meters where it did not are looked at reading by reading.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
@@ -29,16 +29,22 @@ _EXACT = "decimal(20,0)"  # the product of hostile powers and times does not fit
 def moments(readings: DataFrame) -> DataFrame:
     """One row per meter and moment: of several readings at the same `at` the largest values.
 
-    Numbers only: with texts among them Spark would sort the readings here instead of hashing them.
+    Numbers only: with texts among them Spark would sort the readings here instead of hashing them. All of a meter are
+    in one partition, which every step after this needs; so little of each reading is moved there only once.
     """
-    return readings.groupBy("meter", F.unix_millis("at").alias("t")).agg(
-        *(milli(f"{direction}_wh", f"{direction}_c") for direction in Direction),
-        *(milli(f"{direction}_w", f"{direction}_p") for direction in Direction),
-        *(_voltage(f"voltage_{phase}_v", phase) for phase in PHASES),
-        F.unix_millis(F.max("received")).alias("received"),
-        F.unix_millis(F.min("received")).alias("received_first"),
-        F.max(F.array_contains("flags", CLOCK_WRONG)).alias("impossible_time"),
-        F.max(F.coalesce(*TARIFF_FIELDS).isNotNull()).alias("has_tariffs"),
+    values = {f"{direction}_c": milli(f"{direction}_wh") for direction in Direction}
+    values |= {f"{direction}_p": milli(f"{direction}_w") for direction in Direction}
+    values |= {phase: _voltage(f"voltage_{phase}_v") for phase in PHASES}
+    values |= {
+        "received": F.unix_millis("received"),
+        "impossible_time": F.array_contains("flags", CLOCK_WRONG),
+        "has_tariffs": F.coalesce(*TARIFF_FIELDS).isNotNull(),
+    }
+    return (
+        readings.select("meter", F.unix_millis("at").alias("t"), *_named(values))
+        .repartition("meter")
+        .groupBy("meter", "t")
+        .agg(*(F.max(name).alias(name) for name in values), F.min("received").alias("received_first"))
     )
 
 
@@ -96,8 +102,8 @@ def band_columns() -> list[Column]:
     ]
 
 
-def milli(field: str, name: str) -> Column:
-    return _milli_of(F.max(field)).alias(name)
+def milli(field: str) -> Column:
+    return _milli_of(F.col(field))
 
 
 def _cell() -> Column:
@@ -118,9 +124,13 @@ def _followed(moments: DataFrame, limits: Limits, by: Sequence[str], more: dict[
     )
 
 
-def _voltage(field: str, name: str) -> Column:
+def _voltage(field: str) -> Column:
     """Beyond a million volts it is no voltage, and sums of such would not fit 64 bits."""
-    return _milli_of(F.max(F.when(F.abs(F.col(field)) < MOST_VOLTS, F.col(field)))).alias(name)
+    return _milli_of(F.when(F.abs(F.col(field)) < MOST_VOLTS, F.col(field)))
+
+
+def _named(columns: Mapping[str, Column]) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
 
 
 def _milli_of(value: Column) -> Column:

@@ -37,7 +37,7 @@ def steps(spark: SparkSession, limits: Limits) -> Iterator[Step]:
     raw = spark.createDataFrame([], KAFKA_SOURCE)
     yield step_of("normalise", "sma-kafka to readings and dead letter, in real-time mode", normalise(raw))
     fresh = fresh_readings(typed_readings(raw), [])
-    yield step_of("read", "a micro-batch of readings, all of a meter together", fresh)
+    yield step_of("read", "a micro-batch of readings", fresh)
     yield step_of("marks", "how far the raw partitions have been taken in", reached_rows(fresh))
     yield step_of("latest", "the newest reading of each meter", newest_rows(fresh))
     yield step_of("archive", "rows of the lake", lake_rows(fresh))

@@ -30,8 +30,10 @@ def tariff_moments(readings: DataFrame) -> DataFrame:
     """One row per meter, tariff and moment, as `moments` has one per meter and moment; readings without are left out."""
     wide = (
         readings.where(F.coalesce(*TARIFF_FIELDS).isNotNull())
-        .groupBy("meter", F.unix_millis("at").alias("t"))
-        .agg(*(native.milli(field, field) for field in TARIFF_FIELDS))
+        .select("meter", F.unix_millis("at").alias("t"), *TARIFF_FIELDS)
+        .repartition("meter")
+        .groupBy("meter", "t")
+        .agg(*(F.max(native.milli(field)).alias(field) for field in TARIFF_FIELDS))
     )
     each = F.array(
         *(

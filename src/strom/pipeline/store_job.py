@@ -103,7 +103,7 @@ class StoreJob:
         `read` is asked when nobody else writes these tables any more; `also` ends the same transaction.
         """
         with self._writer.work() as work:
-            readings = read().repartition("meter").persist()
+            readings = read().persist()
             try:
                 late = count_late(readings, self._late_ms)
                 self._tables(work, self._timely(work, readings, late))
