@@ -5,7 +5,7 @@ It sees cells and points that were collected from Spark, and knows neither Spark
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from strom.domain.acceptance import Point, Walked, is_normal, walk
@@ -21,6 +21,25 @@ PointsOf = Callable[[Direction, Sequence[Owner]], Mapping[Owner, Sequence[Point]
 RulesOf = Callable[[str], Rules]  # those of a meter
 
 BEFORE_ALL = -1  # a slot before every slot
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How a direction's columns are called in a cell; put together once and not for every cell."""
+
+    samples: str
+    counter: str
+    normal: str
+    held: str
+    first_t: str
+    first_v: str
+    last_t: str
+    last_v: str
+
+
+_NAMES = {
+    direction: _Names(*(f"{direction}_{field.name}" for field in fields(_Names))) for direction in Direction
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,26 +146,25 @@ def _tasks(
 def _task(
     key: Key, own: Sequence[Cell], tail: Tail | None, replaced_after: Mapping[Key, int]
 ) -> _Task | None:
-    direction = key[1]
-    held = [cell for cell in own if cell[f"{direction}_samples"]]
+    names = _NAMES[key[1]]
+    held = [cell for cell in own if cell[names.samples]]
     if not held:
         return None
-    measure = Measure.COUNTER if held[0][f"{direction}_counter"] else Measure.POWER
+    measure = Measure.COUNTER if held[0][names.counter] else Measure.POWER
     replaced = replaced_after.get(key)
     if tail is not None and tail.measure is not measure:
         if measure is Measure.POWER:
             return None  # a direction that has a counter is read by counter alone
         tail, replaced = None, BEFORE_ALL
-    stretches = [_stretch(cell, direction, measure) for cell in held]
-    normal = all(cell[f"{direction}_normal"] for cell in held)
+    stretches = [_stretch(cell, names, measure) for cell in held]
+    normal = all(cell[names.normal] for cell in held)
     return _Task(key, measure, tail, stretches, normal, replaced)
 
 
-def _stretch(cell: Cell, direction: Direction, measure: Measure) -> Stretch:
-    first_v, last_v = cell[f"{direction}_first_v"], cell[f"{direction}_last_v"]
-    inner = last_v - first_v if measure is Measure.COUNTER else int(cell[f"{direction}_held"] or 0)
-    first_t, last_t = cell[f"{direction}_first_t"], cell[f"{direction}_last_t"]
-    return Stretch(first_t, first_v, last_t, last_v, inner, cell[f"{direction}_samples"])
+def _stretch(cell: Cell, names: _Names, measure: Measure) -> Stretch:
+    first_v, last_v = cell[names.first_v], cell[names.last_v]
+    inner = last_v - first_v if measure is Measure.COUNTER else int(cell[names.held] or 0)
+    return Stretch(cell[names.first_t], first_v, cell[names.last_t], last_v, inner, cell[names.samples])
 
 
 def _merged(task: _Task, rules: Rules) -> Update:

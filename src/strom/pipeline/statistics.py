@@ -14,7 +14,11 @@ from strom.store.meter_tables import MeterState
 from strom.store.statistics_tables import Key, load_statistics, save_statistics
 from strom.store.writes import Work
 
-_COLUMNS = dict(zip(QUANTITIES, native.BANDS, strict=True))
+# Of each quantity the columns with its sum, number, least and largest.
+_COLUMNS = {
+    name: (column, f"{column}_n", f"{column}_low", f"{column}_high")
+    for name, column in zip(QUANTITIES, native.BANDS, strict=True)
+}
 
 
 def update_statistics(
@@ -46,7 +50,7 @@ def _from_lake(archive: Archive, late: set[Key]) -> dict[Key, Statistics]:
 
 def _bands(cell: Cell) -> dict[str, Band]:
     return {
-        name: Band(int(cell[column]), cell[f"{column}_n"], cell[f"{column}_low"], cell[f"{column}_high"])
-        for name, column in _COLUMNS.items()
-        if cell[f"{column}_n"]
+        name: Band(int(cell[total]), cell[count], cell[low], cell[high])
+        for name, (total, count, low, high) in _COLUMNS.items()
+        if cell[count]
     }

@@ -30,6 +30,7 @@ from strom.store.meter_tables import MeterState
 from strom.store.writes import Work
 
 Key = tuple[str, int]  # meter and window
+_SAMPLES = tuple(f"{phase}_n" for phase in native.PHASES)
 
 
 class Voltages:
@@ -131,13 +132,14 @@ def _sums(
     late: set[Key] = set()
     for meter, own in cells.items():
         for cell in own:
-            if not any(cell[f"{phase}_n"] for phase in native.PHASES):
+            samples = tuple([cell[name] for name in _SAMPLES])
+            if not any(samples):
                 continue
             key = (meter, window_of(cell["cell"]))
             if meter in old and cell["first_t"] <= old[meter].newest:
                 late.add(key)
-            mv = tuple(int(cell[phase] or 0) for phase in native.PHASES)
-            sums[key] = _plus(Window(mv, tuple(cell[f"{phase}_n"] for phase in native.PHASES)), sums.get(key))
+            mv = tuple([int(cell[phase] or 0) for phase in native.PHASES])
+            sums[key] = _plus(Window(mv, samples), sums.get(key))
     return {key: window for key, window in sums.items() if key not in late}, late
 
 
