@@ -273,6 +273,7 @@ def test_without_an_outlet_or_with_one_that_cannot_be_it_is_one_sentence(
         ({}, "No outlet of alerts is set"),
         ({"mail": {"to": "a@b.example"}}, "set also where they go"),
         ({"mqtt": {"topic": "a/#"}}, "alerts_mqtt.topic is 'a/#'"),
+        ({"mqtt": {"topic": "a", "kinds": "volts"}}, "alerts_mqtt.kinds: volts is no kind of alert"),
     ):
         done = strom(sender_settings(stack, tmp_path, name, **outlets), "alerts", "send")
         assert done.returncode == 2

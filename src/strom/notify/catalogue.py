@@ -1,5 +1,8 @@
 """Which outlets the settings name, each with what it wants to hear."""
 
+from fnmatch import fnmatchcase
+
+from strom.domain.alerts import KINDS
 from strom.domain.notices import Wishes
 from strom.errors import StromError
 from strom.notify.mail_folder import MailFolder
@@ -19,11 +22,11 @@ def outlets_of(settings: Settings) -> list[tuple[Outlet, Wishes]]:
         )
     found: list[tuple[Outlet, Wishes]] = []
     if settings.alerts_webhook.is_set:
-        found.append((Webhook(settings.alerts_webhook), _wishes(settings, settings.alerts_webhook)))
+        found.append((Webhook(settings.alerts_webhook), _wishes(settings, "alerts_webhook")))
     if settings.alerts_mqtt.is_set:
-        found.append((MqttOutlet(settings), _wishes(settings, settings.alerts_mqtt)))
+        found.append((MqttOutlet(settings), _wishes(settings, "alerts_mqtt")))
     if settings.alerts_mail.is_set:
-        found.append((_mail(settings), _wishes(settings, settings.alerts_mail)))
+        found.append((_mail(settings), _wishes(settings, "alerts_mail")))
     if not found:
         raise StromError(
             "No outlet of alerts is set: set alerts_webhook.url, alerts_mqtt.topic or alerts_mail.to, "
@@ -37,9 +40,16 @@ def stored_name(settings: Settings, outlet: Outlet) -> str:
     return f"{settings.alerts.sender}/{outlet.name}"
 
 
-def _wishes(settings: Settings, outlet: OutletSettings) -> Wishes:
+def _wishes(settings: Settings, section: str) -> Wishes:
+    outlet: OutletSettings = getattr(settings, section)
+    kinds = _patterns(outlet.kinds)
+    for pattern in kinds:
+        if not any(fnmatchcase(kind, pattern) for kind in KINDS):
+            raise StromError(
+                f"{section}.kinds: {pattern} is no kind of alert; there are {', '.join(sorted(KINDS))}."
+            )
     return Wishes(
-        kinds=_patterns(outlet.kinds),
+        kinds=kinds,
         meters=_patterns(outlet.meters),
         severe_only=outlet.severe_only,
         quiet_ms=round(outlet.quiet_minutes * 60_000),
