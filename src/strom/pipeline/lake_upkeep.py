@@ -61,6 +61,8 @@ class Upkeep:
         self._spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(self._target))
         self._spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(self._target // 2))
         self._spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        # Folders are listed by so many tasks; by default there are thousands, and most of the time goes into starting them.
+        self._spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "16")
         self._lake = Lake(settings, self._spark)
         self._vacuumed: date | None = None
 
