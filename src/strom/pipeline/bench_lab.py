@@ -108,6 +108,7 @@ class Lab:
             self._spark,
             Trigger.REAL_TIME if realtime else Trigger.MICRO_BATCHES,
             self._new_checkpoint(),
+            start="latest",
         )
         try:
             while query.isActive and query.lastProgress is None and not query.status["isTriggerActive"]:

@@ -154,10 +154,14 @@ class Pipeline:
                 own.stop()
 
     def start_normalise(
-        self, spark: SparkSession, trigger: Trigger = Trigger.REAL_TIME, checkpoint: str | None = None
+        self,
+        spark: SparkSession,
+        trigger: Trigger = Trigger.REAL_TIME,
+        checkpoint: str | None = None,
+        start: str = "earliest",
     ) -> StreamingQuery:
         writer = (
-            normalise(source(spark, self._settings, topics.RAW))
+            normalise(source(spark, self._settings, topics.RAW, start=start))
             .writeStream.format("kafka")
             .queryName(NORMALISE)
             .outputMode("update")
@@ -197,13 +201,15 @@ class Pipeline:
         return writer.trigger(processingTime=f"{self._settings.pipeline.trigger_seconds} seconds").start()
 
 
-def source(spark: SparkSession, settings: Settings, topic: str, limit: int | None = None) -> DataFrame:
-    """A topic as it grows, from its beginning; at most `limit` records in a micro-batch."""
+def source(
+    spark: SparkSession, settings: Settings, topic: str, limit: int | None = None, start: str = "earliest"
+) -> DataFrame:
+    """A topic as it grows, from its beginning unless told otherwise; at most `limit` records in a micro-batch."""
     reader = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
         .option("subscribe", topic)
-        .option("startingOffsets", "earliest")
+        .option("startingOffsets", start)
         .option("includeHeaders", "true")
         # Records that retention removed while the pipeline was away cannot be had; going on is all that is left.
         .option("failOnDataLoss", "false")
