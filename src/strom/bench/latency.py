@@ -10,7 +10,11 @@ from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.producer import open_producer
 
-_WARM_UP_S = 10
+_WARM_UP_S, _WARM_UPS, _WARM_MS = (
+    3,
+    40,
+    1_000,
+)  # so often, until the slowest of so many seconds took no longer
 _ARRIVAL_S = 60.0
 _METERS = 100
 
@@ -28,18 +32,30 @@ def _p99(lab: Lab, settings: Settings, rate: int, seconds: int, *, realtime: boo
     with lab.normalising(realtime=realtime):
         tap.open()
         try:
-            _send(settings, rate, _WARM_UP_S)
-            tap.latencies.since_ms = _now_ms()
-            sent = _send(settings, rate, seconds)
-            _await(lambda: len(tap.latencies.values) >= sent)
+            _warm_up(tap, settings, rate)
+            _measure(tap, settings, rate, seconds)
         finally:
             tap.close()
-    found = tap.latencies.quantile(0.99)
-    if found is None or len(tap.latencies.values) < sent:
+    return tap.latencies.quantile(0.99) or 0
+
+
+def _warm_up(tap: TopicTap, settings: Settings, rate: int) -> None:
+    """Until the code is generated and compiled, or as long as patience lasts."""
+    for _ in range(_WARM_UPS):
+        _measure(tap, settings, rate, _WARM_UP_S)
+        if max(tap.latencies.values) <= _WARM_MS:
+            break
+
+
+def _measure(tap: TopicTap, settings: Settings, rate: int, seconds: int) -> None:
+    tap.latencies.values.clear()
+    tap.latencies.since_ms = _now_ms()
+    sent = _send(settings, rate, seconds)
+    _await(lambda: len(tap.latencies.values) >= sent)
+    if len(tap.latencies.values) < sent:
         raise StromError(
             f"only {len(tap.latencies.values):,} of {sent:,} messages came through in time.", exit_code=1
         )
-    return found
 
 
 def _send(settings: Settings, rate: int, seconds: int) -> int:

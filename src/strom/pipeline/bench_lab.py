@@ -49,7 +49,7 @@ class Lab:
         self._jvm: Any = self._spark._jvm
         self._runs = 0
         self._filled = 0
-        self._spark.sparkContext.setLogLevel("ERROR")
+        self._spark.sparkContext.setLogLevel("OFF")  # a real-time query that is stopped writes pages of it
 
     def close(self) -> None:
         for query in self._spark.streams.active:
