@@ -17,8 +17,8 @@ from strom.domain.load_profile import Direction, Sample, evaluate
 from strom.domain.reading import CLOCK_WRONG
 from strom.domain.run_kinds import PHASES, POWERS, RUN_KINDS
 from strom.domain.runs import walk_runs
+from strom.pipeline.alerts.runs import run_limits
 from strom.pipeline.limits import Limits
-from strom.pipeline.runs import run_limits
 from tests.pipeline.batches import Sent
 
 FIELDS = {

@@ -13,11 +13,11 @@ from strom.domain.habits import spike_alerts, spikes_of
 from strom.domain.load_profile import Half, Row
 from strom.domain.segments import Quality
 from strom.domain.slots import SLOT_MS, slots_from
-from strom.pipeline.day_habits import DayHabits, day_limits
-from strom.pipeline.habits import Spikes, spike_limits
+from strom.pipeline.alerts.day_habits import DayHabits, day_limits
+from strom.pipeline.alerts.habits import Spikes, spike_limits
+from strom.pipeline.alerts.watch import write_alerts
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox
-from strom.pipeline.watch import write_alerts
 from strom.settings import Settings
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.meter_tables import MeterState

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from strom.errors import StromError
-from strom.pipeline.archive import Archive
-from strom.pipeline.lake import Lake
-from strom.pipeline.lake_status import lake_status, readings_of
-from strom.pipeline.lake_upkeep import Upkeep
+from strom.pipeline.lake.archive import Archive
+from strom.pipeline.lake.status import lake_status, readings_of
+from strom.pipeline.lake.table import Lake
+from strom.pipeline.lake.upkeep import Upkeep
 from strom.settings import LakeSettings, PipelineSettings, Settings
 from tests.pipeline.batches import START, Sent, batch, numbered, reading
 

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from strom.pipeline.lake_files import MANY, LakeFile, by_day, is_clustered, wants_clustering, wants_joining
+from strom.pipeline.lake.files import MANY, LakeFile, by_day, is_clustered, wants_clustering, wants_joining
 
 DAY = date(2026, 1, 1)
 TARGET = 1000

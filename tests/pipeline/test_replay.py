@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from strom.errors import StromError
-from strom.pipeline.lake import Lake
-from strom.pipeline.replay import Outcome
-from strom.pipeline.replay_in_place import InPlace
-from strom.pipeline.replay_into import Into
-from strom.pipeline.replay_plan import Plan, by_time
+from strom.pipeline.lake.table import Lake
+from strom.pipeline.replay.in_place import InPlace
+from strom.pipeline.replay.into import Into
+from strom.pipeline.replay.job import Outcome
+from strom.pipeline.replay.plan import Plan, by_time
+from strom.pipeline.replay.swap import swap
 from strom.pipeline.store_job import StoreJob
-from strom.pipeline.swap import swap
 from strom.settings import PipelineSettings, PostgresSettings, RuleSettings, Settings
 from strom.store.reads import Reads
 from strom.streams.producer import open_producer
@@ -109,7 +109,7 @@ def versions(settings: Settings) -> list[tuple[Any, ...]]:
 def test_a_day_with_every_fault_comes_out_as_live_also_when_the_replay_was_stopped(
     live: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strom.pipeline.replay_into.by_time", partial(by_time, most=2_000))
+    monkeypatch.setattr("strom.pipeline.replay.into.by_time", partial(by_time, most=2_000))
     stop, said = Event(), list[str]()
 
     def report(line: str) -> None:

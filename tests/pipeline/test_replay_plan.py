@@ -3,7 +3,7 @@
 import pytest
 
 from strom.errors import StromError
-from strom.pipeline.replay_plan import HOUR_MS, Piece, Plan, by_meter, by_time, by_version, unknown
+from strom.pipeline.replay.plan import HOUR_MS, Piece, Plan, by_meter, by_time, by_version, unknown
 from strom.settings import RuleSettings, Settings
 
 

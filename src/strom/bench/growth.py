@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from strom.bench.report import best
-from strom.pipeline.bench_lab import Lab
+from strom.pipeline.bench.lab import Lab
 from strom.settings import Settings
 from strom.store.schema import empty_tables
 

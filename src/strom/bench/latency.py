@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from strom.demo.taps import TopicTap
 from strom.errors import StromError
-from strom.pipeline.bench_lab import Lab
+from strom.pipeline.bench.lab import Lab
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.producer import open_producer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from strom.bench.growth import START_S, cost_growth
 from strom.bench.latency import p99_by_mode
 from strom.bench.report import Measure, Report, best
-from strom.pipeline.bench_lab import Lab, Took
+from strom.pipeline.bench.lab import Lab, Took
 from strom.settings import Settings
 from strom.store.schema import empty_tables
 

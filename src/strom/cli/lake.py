@@ -36,7 +36,7 @@ def status(
 
     Example: strom lake status --days
     """
-    from strom.pipeline.lake_status import lake_status
+    from strom.pipeline.lake.status import lake_status
 
     with _session(spark_master, home) as (settings, spark):
         found = lake_status(settings, spark, meters=meters)
@@ -71,7 +71,7 @@ def show(
     Example: strom lake show --meter haus-0006 --at 2026-11-15T12:00
     """
     from strom.cli.times import moment
-    from strom.pipeline.lake_status import readings_of
+    from strom.pipeline.lake.status import readings_of
 
     with _session(spark_master, home) as (settings, spark):
         zone = settings.page.timezone
@@ -88,7 +88,7 @@ def compact(spark_master: SparkOption = None, home: HomeOption = None) -> None:
 
     Example: strom lake compact
     """
-    from strom.pipeline.lake_upkeep import Compacted, Upkeep
+    from strom.pipeline.lake.upkeep import Compacted, Upkeep
 
     def report(done: Compacted) -> None:
         print(f"{done.day}: {done.files_before:,} files became {done.files_after:,}", flush=True)
@@ -103,7 +103,7 @@ def vacuum(spark_master: SparkOption = None, home: HomeOption = None) -> None:
 
     Example: strom lake vacuum
     """
-    from strom.pipeline.lake_upkeep import Upkeep
+    from strom.pipeline.lake.upkeep import Upkeep
 
     with _session(spark_master, home) as (settings, spark):
         upkeep = Upkeep(settings, spark)

@@ -8,7 +8,7 @@ import typer
 from strom.cli.options import HomeOption, KafkaOption, PostgresOption, SparkOption, settings_from
 
 if TYPE_CHECKING:
-    from strom.pipeline.replay import Outcome
+    from strom.pipeline.replay.job import Outcome
 
 INTERRUPTED = 130
 
@@ -50,9 +50,9 @@ def replay(
 
     from strom.cli.running import stop_on_signals
     from strom.cli.times import moment
-    from strom.pipeline.replay_in_place import InPlace
-    from strom.pipeline.replay_into import Into
-    from strom.pipeline.replay_plan import Plan
+    from strom.pipeline.replay.in_place import InPlace
+    from strom.pipeline.replay.into import Into
+    from strom.pipeline.replay.plan import Plan
     from strom.pipeline.session import build_session
 
     settings = settings_from(kafka=kafka, postgres=postgres, spark_master=spark_master, home=home)
@@ -94,7 +94,7 @@ def swap(
 
     Example: strom pipeline swap quieter
     """
-    from strom.pipeline.swap import swap as put
+    from strom.pipeline.replay.swap import swap as put
 
     settings = settings_from(kafka=kafka, postgres=postgres, home=home)
     done = put(settings, new, shorter=shorter)

@@ -14,8 +14,8 @@ from strom.domain.acceptance import MS_PER_HOUR_OVER_1000, ONE_WH
 from strom.domain.load_profile import Direction
 from strom.domain.reading import CLOCK_WRONG
 from strom.domain.tariffs import TARIFF_FIELDS
+from strom.pipeline.alerts.oddities import odd_columns
 from strom.pipeline.limits import Limits
-from strom.pipeline.oddities import odd_columns
 
 CELL_MS = 300_000
 PHASES = ("l1", "l2", "l3")

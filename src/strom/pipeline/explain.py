@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from strom.pipeline import cells as native
-from strom.pipeline.archive import lake_rows
 from strom.pipeline.fresh import fresh_readings, reached_rows
+from strom.pipeline.lake.archive import lake_rows
 from strom.pipeline.latest import newest_rows
 from strom.pipeline.limits import Limits
 from strom.pipeline.message import KAFKA_SOURCE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from strom.pipeline.archive import COLUMNS
+from strom.pipeline.lake.archive import COLUMNS
 from strom.pipeline.late import NEVER_LATE_MS, too_late
 from strom.store.mark_tables import Mark
 

@@ -18,7 +18,7 @@ from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
 from strom.pipeline.ending import let_finish, reason_of
 from strom.pipeline.kept import Kept
-from strom.pipeline.lake_upkeep import keep_up
+from strom.pipeline.lake.upkeep import keep_up
 from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
 from strom.pipeline.readings import typed_readings

@@ -8,7 +8,7 @@ import logging
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from strom.pipeline.lake_json import lake_json
+from strom.pipeline.lake.reading_text import lake_json
 from strom.store.late_tables import save_late
 from strom.store.writes import Work
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from strom.domain.push_interval import PushInterval
 from strom.domain.reading import time_text
-from strom.pipeline.lake_json import lake_json
+from strom.pipeline.lake.reading_text import lake_json
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.series import Cell
 from strom.store.meter_tables import Latest, MeterState, save_latest, save_meters, save_states

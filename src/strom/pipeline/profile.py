@@ -11,8 +11,8 @@ from strom.domain.load_profile import Direction
 from strom.domain.segments import Segment
 from strom.domain.tariffs import Owner, meter_of
 from strom.pipeline import cells as native
-from strom.pipeline.archive import Archive
 from strom.pipeline.halves import earliest
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.registers import METER_TOTALS, Registers
 from strom.pipeline.series import BEFORE_ALL, Cell, Update, bring_forward, by_owner

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from strom.domain.slots import SLOT_MS, slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics, merged
 from strom.pipeline import cells as native
-from strom.pipeline.archive import Archive
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.series import Cell
 from strom.pipeline.windows import lake_moments_in
 from strom.store.meter_tables import MeterState

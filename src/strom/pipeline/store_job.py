@@ -15,23 +15,24 @@ from strom.domain.alerts import SILENT, Alert
 from strom.domain.day_habits import EXPORT, NIGHT
 from strom.errors import StromError
 from strom.pipeline import cells as native
-from strom.pipeline import latest, profile_rows, watch
-from strom.pipeline.archive import Archive
-from strom.pipeline.clocks import Clocks
-from strom.pipeline.day_habits import DayHabits
+from strom.pipeline import latest, profile_rows
+from strom.pipeline.alerts import watch
+from strom.pipeline.alerts.clocks import Clocks
+from strom.pipeline.alerts.day_habits import DayHabits
+from strom.pipeline.alerts.habits import Spikes
+from strom.pipeline.alerts.runs import Runs
+from strom.pipeline.alerts.silence import Silences, lasting
+from strom.pipeline.alerts.voltage import Voltages
 from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
-from strom.pipeline.habits import Spikes
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.late import count_late, set_aside, too_late
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
 from strom.pipeline.profile import update_series
 from strom.pipeline.profile_rows import Changed
-from strom.pipeline.runs import Runs
 from strom.pipeline.series import Update
-from strom.pipeline.silence import Silences, lasting
 from strom.pipeline.statistics import update_statistics
 from strom.pipeline.tariffs import update_tariffs
-from strom.pipeline.voltage import Voltages
 from strom.settings import Settings
 from strom.store.alert_tables import load_open
 from strom.store.mark_tables import LAKE, Mark, load_marks, save_marks

@@ -11,7 +11,7 @@ from strom.domain.slots import expected_samples
 from strom.domain.tariffs import Tariff
 from strom.pipeline import cells as native
 from strom.pipeline import halves
-from strom.pipeline.archive import Archive
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.profile import update_series
 from strom.pipeline.registers import METER_TARIFFS

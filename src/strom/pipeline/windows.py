@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.pipeline import cells as native
-from strom.pipeline.archive import Archive
+from strom.pipeline.lake.archive import Archive
 
 
 def lake_moments_in(archive: Archive, keys: Iterable[tuple[str, int]], window_ms: int) -> DataFrame:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from strom.pipeline.archive import Archive
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.sql.live import LiveQuery, Wish
 from strom.pipeline.sql.sources import Sources
 from strom.pipeline.sql.views import Views

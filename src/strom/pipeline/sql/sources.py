@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.errors import StromError
-from strom.pipeline.archive import TABLE, lake_rows
+from strom.pipeline.lake.archive import TABLE, lake_rows
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.sql.topic_types import EVENT_TIMES, ddl, fields_of, is_typed
 from strom.settings import Settings

@@ -15,7 +15,7 @@ from strom.domain.alerts import Alert
 from strom.domain.run_kinds import PHASES, POWERS, RUN_KINDS, RunKind, RunLimits
 from strom.domain.runs import Run, touched_since, walk_runs
 from strom.pipeline import cells as native
-from strom.pipeline.archive import Archive
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
 from strom.settings import RuleSettings

@@ -14,7 +14,7 @@ TABLE = "readings"
 SMALL_BATCH = 50_000  # readings that fit one file: a micro-batch makes one file a day, not one per task
 
 PROPERTIES = {
-    # Files are joined beside the stream (`lake_upkeep.py`); Delta's own way would do it within an append.
+    # Files are joined beside the stream (`upkeep.py`); Delta's own way would do it within an append.
     "delta.autoOptimize.autoCompact": "false",
     "delta.checkpointInterval": "50",
     "delta.dataSkippingStatsColumns": "meter,at",

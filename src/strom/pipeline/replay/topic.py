@@ -4,8 +4,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from strom.pipeline.archive import COLUMNS
 from strom.pipeline.fresh import each_once, fresh_readings, unmarked
+from strom.pipeline.lake.archive import COLUMNS
 from strom.pipeline.readings import typed_readings
 from strom.settings import Settings
 from strom.store.mark_tables import Mark

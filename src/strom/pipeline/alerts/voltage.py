@@ -19,7 +19,7 @@ from strom.domain.alerts import (
     window_of,
 )
 from strom.pipeline import cells as native
-from strom.pipeline.archive import Archive
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
 from strom.pipeline.windows import lake_moments_in

@@ -13,12 +13,12 @@ from pyspark.sql import functions as F
 
 from strom.domain.reading import time_text
 from strom.errors import StromError
-from strom.pipeline.archive import Archive
-from strom.pipeline.lake import Lake, in_span
-from strom.pipeline.replay import Outcome, Pace, Report, of_plan, refuse_nothing
-from strom.pipeline.replay_plan import HOUR_MS, LAKE, Piece, Plan, by_time, by_version
-from strom.pipeline.replay_silence import ended_silences
-from strom.pipeline.replay_topic import topic_readings
+from strom.pipeline.lake.archive import Archive
+from strom.pipeline.lake.table import Lake, in_span
+from strom.pipeline.replay.job import Outcome, Pace, Report, of_plan, refuse_nothing
+from strom.pipeline.replay.plan import HOUR_MS, LAKE, Piece, Plan, by_time, by_version
+from strom.pipeline.replay.silence import ended_silences
+from strom.pipeline.replay.topic import topic_readings
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.store import replay_tables as tables

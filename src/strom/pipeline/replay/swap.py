@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from strom.pipeline import watch
+from strom.pipeline.alerts import watch
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.profile_rows import as_json, topic_key
 from strom.settings import DEFAULT_SCHEMA, Settings

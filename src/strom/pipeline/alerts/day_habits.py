@@ -10,7 +10,7 @@ from strom.domain.alerts import Alert
 from strom.domain.day_habits import EXPORT, NIGHT, DayHabit, DayLimits
 from strom.domain.habits import HabitLimits, local_hour
 from strom.domain.slots import SLOT_MS
-from strom.pipeline.habits import MWH_PER_W
+from strom.pipeline.alerts.habits import MWH_PER_W
 from strom.pipeline.limits import Limits
 from strom.pipeline.profile_rows import Changed
 from strom.settings import RuleSettings

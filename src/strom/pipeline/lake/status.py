@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 
 from strom.domain.reading import time_text
 from strom.errors import StromError
-from strom.pipeline.lake import Lake, in_span
-from strom.pipeline.lake_files import by_day, wants_clustering
-from strom.pipeline.lake_json import lake_json
-from strom.pipeline.lake_upkeep import MB, Upkeep
+from strom.pipeline.lake.files import by_day, wants_clustering
+from strom.pipeline.lake.reading_text import lake_json
+from strom.pipeline.lake.table import Lake, in_span
+from strom.pipeline.lake.upkeep import MB, Upkeep
 from strom.settings import Settings
 
 

@@ -5,7 +5,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.errors import StromError
-from strom.pipeline.archive import COLUMNS, TABLE
+from strom.pipeline.lake.archive import COLUMNS, TABLE
 from strom.settings import Settings
 
 

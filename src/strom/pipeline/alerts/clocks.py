@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from strom.domain.alerts import CLOCK, WINDOW_MS, Alert, window_of
 from strom.domain.clock import ClockWindow, clock_alerts
 from strom.domain.reading import CLOCK_METER, CLOCK_WRONG
-from strom.pipeline.archive import Archive
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
 from strom.store.alert_tables import Scope, load_alerts, load_open

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
-from strom.pipeline import bench_frames as frames
+from strom.pipeline.bench import frames
 from strom.pipeline.ending import reason_of
 from strom.pipeline.job import Pipeline, Trigger, source
 from strom.pipeline.normalise import normalise

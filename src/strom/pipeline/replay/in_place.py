@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 from strom.domain.reading import time_text
 from strom.errors import StromError
-from strom.pipeline.lake import Lake, in_span, of_meters
-from strom.pipeline.replay import Outcome, Pace, Report, refuse_nothing
-from strom.pipeline.replay_plan import HOUR_MS, LAKE, Plan, by_meter
+from strom.pipeline.lake.table import Lake, in_span, of_meters
+from strom.pipeline.replay.job import Outcome, Pace, Report, refuse_nothing
+from strom.pipeline.replay.plan import HOUR_MS, LAKE, Plan, by_meter
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.store import replay_tables as tables

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.errors import StromError
-from strom.pipeline.lake import Lake
-from strom.pipeline.lake_files import LakeFile, by_day, wants_clustering, wants_joining
+from strom.pipeline.lake.files import LakeFile, by_day, wants_clustering, wants_joining
+from strom.pipeline.lake.table import Lake
 from strom.settings import Settings
 
 MB = 1024 * 1024

@@ -1,0 +1,1 @@
+"""What `strom bench pipeline` runs in Spark."""

@@ -1,0 +1,1 @@
+"""The Delta table of all readings: written, looked at, kept in order."""
