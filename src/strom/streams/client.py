@@ -12,8 +12,9 @@ from strom.errors import StromError
 from strom.settings import Settings
 
 LOG = logging.getLogger("strom.kafka")
-# librdkafka reports every failed attempt; whoever wants to read that adds a handler.
+# librdkafka reports every failed attempt, Strom's parts say once that Kafka is away; whoever wants all of it adds a handler.
 LOG.addHandler(logging.NullHandler())
+LOG.propagate = False
 
 ANSWER_SECONDS = 15.0
 
