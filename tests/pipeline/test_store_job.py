@@ -213,7 +213,7 @@ def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
     job = StoreJob(own, spark)
     place, number = 0, 0
     while place < len(sent):
-        size = chance.choice([1, 40, 80, 120])
+        size = chance.choice([1, 80, 120, 200])
         # What `normalise` repeats after a restart: some of what came before comes once more.
         part = sent[max(0, place - chance.choice([0, 0, 15])) : place + size]
         if chance.random() < 0.3:

@@ -111,8 +111,10 @@ def matches(text: Column, pattern: str) -> Column:
     return text.rlike(rf"\A(?:{pattern})\z")
 
 
-def count_of(byte: str, text: Column) -> Column:
-    return F.octet_length(text) - F.octet_length(F.replace(text, F.lit(byte), F.lit("")))
+def is_last(byte: str, number: Column, text: Column) -> Column:
+    """Whether the text ends with this byte, and there are just so many of it."""
+    before = F.call_function("substring_index", text, F.lit(byte), number)
+    return F.octet_length(before) == F.octet_length(text) - 1
 
 
 def any_of(conditions: Sequence[Column]) -> Column:

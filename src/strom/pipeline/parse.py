@@ -18,10 +18,10 @@ from strom.domain.obis import FREQUENT_OTHERS, METER_NUMBERS
 from strom.pipeline import numbers
 from strom.pipeline.judge import (
     any_of,
-    count_of,
     identifier,
     is_bad_identifier,
     is_bad_other,
+    is_last,
     last_level,
     matches,
     other_member,
@@ -101,11 +101,7 @@ def _latest(times: list[Column]) -> Column:
 def _is_ordinary(corrupt: Column, entries: list[Column]) -> Column:
     found = reduce(Column.__add__, (entry.isNotNull().cast("int") for entry in entries))
     return F.coalesce(
-        corrupt.isNull()
-        & (found > 0)
-        & F.endswith(_text(), F.lit("}"))
-        & (count_of("}", _text()) == found + 1)
-        & F.is_valid_utf8(_text()),
+        corrupt.isNull() & (found > 0) & is_last("}", found + 1, _text()) & F.is_valid_utf8(_text()),
         F.lit(False),
     )
 

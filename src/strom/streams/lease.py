@@ -3,10 +3,14 @@
 Whoever is assigned the topic's first partition holds it. A holder that dies, or stands still for the session's length,
 loses it to the next one, and learns so from the coordinator when it asks with `check`. What a holder does within
 SAFE_SECONDS of a check is done before anybody else can hold the lease.
+
+Others that come and go may cost a holder its place in the group for a moment. Each holder therefore commits a token of
+its own before anything else: one that is back, and finds its token, goes on, since nobody has held the lease meanwhile.
 """
 
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import Self
 
@@ -33,7 +37,8 @@ class Lease:
         self._ended = threading.Event()
         self._consumer = Consumer(_config(settings, name))
         self._one = threading.Lock()  # the consumer is asked by one thread at a time
-        self._is_lost = False  # for good: another one may have held it since
+        self._token = uuid.uuid4().hex
+        self._is_lost = False  # perhaps: the token tells whether another one has held it since
         # Polling keeps the session alive, and takes part when another one joins.
         self._pulse = threading.Thread(target=self._beat, name="lease", daemon=True)
 
@@ -64,30 +69,44 @@ class Lease:
 
     def _is_newly_held(self) -> bool:
         self._is_lost = False
-        return self._is_held()
+        return self._is_confirmed()
 
     def _is_still_held(self) -> bool:
-        held = self._is_held()
-        if self._is_lost:
-            raise StromError(self._busy)
-        return held
+        if self._is_lost and self._is_assigned():
+            if self._noted() != self._token:
+                raise StromError(self._busy)
+            self._is_lost = False
+        return self._is_confirmed()
 
-    def _is_held(self) -> bool:
-        """Whether the coordinator says so; not while another one joins, which ends in a moment."""
+    def _is_assigned(self) -> bool:
         with self._one:
-            if self._place.partition not in {each.partition for each in self._consumer.assignment()}:
-                return False
-            try:
-                mine = TopicPartition(self._place.topic, self._place.partition, 0)
+            assigned = self._consumer.assignment()
+        return any(each.partition == self._place.partition for each in assigned)
+
+    def _is_confirmed(self) -> bool:
+        """Whether the coordinator takes the token; not while another one joins, which ends in a moment."""
+        if not self._is_assigned():
+            return False
+        try:
+            mine = TopicPartition(self._place.topic, self._place.partition, 0, metadata=self._token)
+            with self._one:
                 self._consumer.commit(offsets=[mine], asynchronous=False)
-            except KafkaException as error:
-                code = error_of(error).code()
-                if code in UNREACHABLE:
-                    raise no_answer(self._settings, error_of(error)) from None
-                if code != KafkaError.REBALANCE_IN_PROGRESS:
-                    self._is_lost = True
-                return False
+        except KafkaException as error:
+            code = error_of(error).code()
+            if code in UNREACHABLE:
+                raise no_answer(self._settings, error_of(error)) from None
+            if code != KafkaError.REBALANCE_IN_PROGRESS:
+                self._is_lost = True
+            return False
         return True
+
+    def _noted(self) -> str | None:
+        """The token of the last one that held it."""
+        try:
+            with self._one:
+                return self._consumer.committed([self._place], timeout=SAFE_SECONDS)[0].metadata
+        except KafkaException as error:
+            raise no_answer(self._settings, error_of(error)) from None
 
     def _on_lost(self, *_: object) -> None:
         self._is_lost = True
