@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from strom.pipeline.given import given
 from strom.pipeline.lake.archive import COLUMNS
 from strom.pipeline.late import NEVER_LATE_MS, too_late
 from strom.store.mark_tables import Mark
@@ -74,7 +75,7 @@ def unmarked(frame: DataFrame, marks: list[Mark]) -> DataFrame:
     if not marks:
         return frame
     rows = [(m.topic, m.raw_partition, m.partition, m.raw_offset, m.received) for m in marks]
-    known = F.broadcast(frame.sparkSession.createDataFrame(rows, _MARK_SCHEMA))
+    known = F.broadcast(given(frame.sparkSession, rows, _MARK_SCHEMA))
     same = (
         (F.col("raw_topic") == F.col("mark_topic"))
         & (F.col("raw_partition") == F.col("mark_raw"))

@@ -11,6 +11,7 @@ from strom.domain.load_profile import Direction
 from strom.domain.segments import Segment
 from strom.domain.tariffs import Owner, meter_of
 from strom.pipeline import cells as native
+from strom.pipeline.given import given
 from strom.pipeline.halves import earliest
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
@@ -84,7 +85,8 @@ def _lake_moments(archive: Archive, since: Mapping[Key, int | None], registers: 
     starts = {owner: tuple(_start(since, (owner, direction)) for direction in Direction) for owner in owners}
     first = earliest((meter_of(owner), min(pair)) for owner, pair in starts.items())
     bounds = F.broadcast(
-        archive.spark.createDataFrame(
+        given(
+            archive.spark,
             [(*registers.columns(owner), *pair) for owner, pair in starts.items()],
             f"{registers.schema}, import_since bigint, export_since bigint",
         )
@@ -108,7 +110,7 @@ def _points(
     moments: DataFrame, registers: Registers, direction: Direction, owners: Sequence[Owner]
 ) -> Mapping[Owner, Sequence[Point]]:
     rows = [tuple(registers.columns(owner)) for owner in owners]
-    wanted = F.broadcast(moments.sparkSession.createDataFrame(rows, registers.schema))
+    wanted = F.broadcast(given(moments.sparkSession, rows, registers.schema))
     points = native.series(moments, direction, registers.by).join(wanted, list(registers.by), "left_semi")
     found: dict[Owner, list[Point]] = {owner: [] for owner in owners}
     for row in points.sort("t").collect():

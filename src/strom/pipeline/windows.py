@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.pipeline import cells as native
+from strom.pipeline.given import given
 from strom.pipeline.lake.archive import Archive
 
 
@@ -15,7 +16,7 @@ def lake_moments_in(archive: Archive, keys: Iterable[tuple[str, int]], window_ms
     since: dict[str, int | None] = {}
     for meter, start in wanted:
         since.setdefault(meter, start - 1)  # sorted: the first is the earliest
-    windows = F.broadcast(archive.spark.createDataFrame(wanted, "meter string, window bigint"))
+    windows = F.broadcast(given(archive.spark, wanted, "meter string, window bigint"))
     return (
         native.moments(archive.read_since(since))
         .withColumn("window", F.col("t") - F.col("t") % window_ms)

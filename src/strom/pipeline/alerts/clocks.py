@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from strom.domain.alerts import CLOCK, WINDOW_MS, Alert, window_of
 from strom.domain.clock import ClockWindow, clock_alerts
 from strom.domain.reading import CLOCK_METER, CLOCK_WRONG
+from strom.pipeline.given import given
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
@@ -106,7 +107,7 @@ class Clocks:
 
 
 def _of_meters(fresh: DataFrame, meters: Iterable[str]) -> DataFrame:
-    wanted = fresh.sparkSession.createDataFrame([(meter,) for meter in meters], "meter string")
+    wanted = given(fresh.sparkSession, [(meter,) for meter in meters], "meter string")
     return fresh.join(F.broadcast(wanted), "meter", "left_semi")
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.domain.reading import NUMBER_FIELDS
+from strom.pipeline.given import given
 from strom.pipeline.late import NEVER_LATE_MS, too_late
 
 TABLE = "readings"
@@ -86,7 +87,7 @@ class Archive:
         if self._running is not None:
             self._running.result()
         rows = [(meter, -1 if time is None else time) for meter, time in since.items()]
-        wanted = F.broadcast(self.spark.createDataFrame(rows, "wanted string, since bigint"))
+        wanted = F.broadcast(given(self.spark, rows, "wanted string, since bigint"))
         first = min(time for _, time in rows)
         return (
             self.spark.read.format("delta")

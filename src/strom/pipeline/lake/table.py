@@ -5,6 +5,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.errors import StromError
+from strom.pipeline.given import given
 from strom.pipeline.lake.archive import COLUMNS, TABLE
 from strom.settings import Settings
 
@@ -68,7 +69,7 @@ def in_span(readings: DataFrame, since: int | None, until: int | None) -> DataFr
 
 
 def of_meters(readings: DataFrame, meters: list[str]) -> DataFrame:
-    wanted = readings.sparkSession.createDataFrame([(meter,) for meter in meters], "meter string")
+    wanted = given(readings.sparkSession, [(meter,) for meter in meters], "meter string")
     return readings.join(F.broadcast(wanted), "meter", "left_semi")
 
 

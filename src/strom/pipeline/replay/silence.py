@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from strom.domain.alerts import Alert, quiet_limit_ms, silence
+from strom.pipeline.given import given
 from strom.pipeline.late import too_late
 from strom.settings import MeterRules, RuleSettings, Settings
 from strom.store.meter_tables import load_intervals
@@ -16,9 +17,7 @@ def ended_silences(work: Work, readings: DataFrame, settings: Settings) -> list[
     limits = {meter: _limit(rules.of(meter), interval) for meter, interval in load_intervals(work).items()}
     if not limits:
         return []
-    quiet = F.broadcast(
-        readings.sparkSession.createDataFrame(list(limits.items()), "meter string, quiet bigint")
-    )
+    quiet = F.broadcast(given(readings.sparkSession, limits.items(), "meter string, quiet bigint"))
     before = F.lag("arrival").over(Window.partitionBy("meter").orderBy("arrival"))
     found = (
         readings.where(~too_late(settings.late_ms))
