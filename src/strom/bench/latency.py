@@ -10,11 +10,8 @@ from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.producer import open_producer
 
-_WARM_UP_S, _WARM_UPS, _WARM_MS = (
-    3,
-    40,
-    1_000,
-)  # so often, until the slowest of so many seconds took no longer
+_WARM_UP_S = 3  # each time, until the slowest of its messages took no longer than _WARM_MS
+_WARM_UPS, _WARM_MS = 40, 1_000
 _ARRIVAL_S = 60.0
 _METERS = 100
 

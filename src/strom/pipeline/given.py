@@ -17,5 +17,11 @@ def given(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: str) -> Da
     )
 
 
+def of_meters(frame: DataFrame, meters: Iterable[str]) -> DataFrame:
+    """The rows of these meters."""
+    wanted = given(frame.sparkSession, ((meter,) for meter in meters), "meter string")
+    return frame.join(F.broadcast(wanted), "meter", "left_semi")
+
+
 def _fields(schema: str) -> str:
     return ", ".join(": ".join(column.split()) for column in schema.split(","))

@@ -2,14 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
 
 from strom.domain.load_profile import Direction, Half, Row, row_of
-from strom.domain.tariffs import Owner
-from strom.pipeline.series import Update
+from strom.pipeline.series import Update, Whose
 from strom.store.profile_tables import GapHalves
-
-Whose = TypeVar("Whose", bound=Owner)
 
 
 def telling_rows(updates: Sequence[Update]) -> list[Update]:

@@ -1,10 +1,10 @@
 """The stage `latest`: the newest reading of each meter, its push interval, its number; told on the topic `meters`."""
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,7 +13,7 @@ from strom.domain.push_interval import PushInterval
 from strom.domain.reading import time_text
 from strom.pipeline.lake.reading_text import lake_json
 from strom.pipeline.outbox import Outbox
-from strom.pipeline.series import Cell
+from strom.pipeline.series import Cell, by_owner
 from strom.store.meter_tables import Latest, MeterState, save_latest, save_meters, save_states
 from strom.store.profile_tables import millis
 from strom.store.writes import Work
@@ -24,10 +24,7 @@ SHOWN = ("import_w", "export_w", "import_wh", "export_wh")
 
 def by_meter(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """The cells of each meter in order of time."""
-    found: defaultdict[str, list[Cell]] = defaultdict(list)
-    for cell in sorted(cells, key=lambda cell: cell["cell"]):
-        found[cell["meter"]].append(cell)
-    return dict(found)
+    return by_owner(cells, itemgetter("meter"))
 
 
 def next_state(old: MeterState | None, own: Sequence[Cell]) -> MeterState:

@@ -6,7 +6,7 @@ It sees cells and points that were collected from Spark, and knows neither Spark
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from strom.domain.acceptance import Point, Walked, is_normal, walk
 from strom.domain.chain import Chain
@@ -17,6 +17,7 @@ from strom.store.segment_tables import Key, SeriesChange, Tail
 
 Cell = Any  # a collected row of `cells`
 OwnerOf = Callable[[Cell], Owner]
+Whose = TypeVar("Whose", bound=Owner)
 PointsOf = Callable[[Direction, Sequence[Owner]], Mapping[Owner, Sequence[Point]]]
 RulesOf = Callable[[str], Rules]  # those of a meter
 
@@ -125,9 +126,9 @@ def bring_forward(
     return outcome
 
 
-def by_owner(cells: Sequence[Cell], owner_of: OwnerOf) -> dict[Owner, list[Cell]]:
-    """The cells of each pair of series in order of time."""
-    found: defaultdict[Owner, list[Cell]] = defaultdict(list)
+def by_owner(cells: Sequence[Cell], owner_of: Callable[[Cell], Whose]) -> dict[Whose, list[Cell]]:
+    """The cells of each meter, or of each tariff, in order of time."""
+    found: defaultdict[Whose, list[Cell]] = defaultdict(list)
     for cell in sorted(cells, key=lambda cell: cell["cell"]):
         found[owner_of(cell)].append(cell)
     return dict(found)

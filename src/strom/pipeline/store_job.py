@@ -24,7 +24,7 @@ from strom.pipeline.alerts.runs import Runs
 from strom.pipeline.alerts.silence import Silences, lasting
 from strom.pipeline.alerts.voltage import Voltages
 from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
-from strom.pipeline.given import given
+from strom.pipeline.given import of_meters
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.late import count_late, set_aside, too_late
 from strom.pipeline.limits import Limits
@@ -220,13 +220,7 @@ def _with_needed(stages: Sequence[str]) -> tuple[str, ...]:
 
 def _arrivals(fresh: DataFrame, meters: Sequence[str]) -> dict[str, list[int]]:
     """When each message of these meters arrived."""
-    wanted = F.broadcast(given(fresh.sparkSession, [(meter,) for meter in meters], "meter string"))
     found: dict[str, list[int]] = {meter: [] for meter in meters}
-    rows = (
-        fresh.join(wanted, "meter", "left_semi")
-        .select("meter", F.unix_millis("received").alias("t"))
-        .collect()
-    )
-    for row in rows:
+    for row in of_meters(fresh, meters).select("meter", F.unix_millis("received").alias("t")).collect():
         found[row["meter"]].append(row["t"])
     return found

@@ -4,7 +4,7 @@ Only meters that told an odd time, or did so in the window in progress, are summ
 joined as they come; what came before the first odd time of a window is looked up in the lake, as is a window that was over and forgotten.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from strom.domain.alerts import CLOCK, WINDOW_MS, Alert, window_of
 from strom.domain.clock import ClockWindow, clock_alerts
 from strom.domain.reading import CLOCK_METER, CLOCK_WRONG
-from strom.pipeline.given import given
+from strom.pipeline.given import of_meters
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
@@ -76,7 +76,7 @@ class Clocks:
         meters = odd | {meter for meter, _ in stored}
         if not meters:
             return {}
-        brought = _windows(_of_meters(fresh, meters))
+        brought = _windows(of_meters(fresh, meters))
         begun = {key for key in brought if key not in stored and key[1] <= last.get(key[0], -1)}
         merged = {key: window + stored[key] if key in stored else window for key, window in brought.items()}
         known = stored | merged | self._from_lake(begun, last)
@@ -104,11 +104,6 @@ class Clocks:
 
     def _limit_ms(self, meter: str) -> int:
         return self._limits.settings(meter).clock_seconds * 1000
-
-
-def _of_meters(fresh: DataFrame, meters: Iterable[str]) -> DataFrame:
-    wanted = given(fresh.sparkSession, [(meter,) for meter in meters], "meter string")
-    return fresh.join(F.broadcast(wanted), "meter", "left_semi")
 
 
 def _windows(readings: DataFrame) -> dict[Key, ClockWindow]:

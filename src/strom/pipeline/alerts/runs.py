@@ -15,7 +15,7 @@ from strom.domain.alerts import Alert
 from strom.domain.run_kinds import PHASES, POWERS, RUN_KINDS, RunKind, RunLimits
 from strom.domain.runs import Run, touched_since, walk_runs
 from strom.pipeline import cells as native
-from strom.pipeline.given import given
+from strom.pipeline.given import of_meters
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
@@ -102,8 +102,7 @@ class Runs:
     def _in_batch(self, moments: DataFrame, meters: set[str]) -> Points:
         if not meters:
             return {}
-        wanted = given(moments.sparkSession, [(meter,) for meter in meters], "meter string")
-        return _collected(moments.join(F.broadcast(wanted), "meter", "left_semi"))
+        return _collected(of_meters(moments, meters))
 
     def _in_lake(self, again: Mapping[Key, int]) -> Points:
         if not again:

@@ -1,4 +1,4 @@
-"""A reading's JSON object from the lake's columns, as it stood in the topic: the lake keeps columns, not the text."""
+"""A reading's JSON object from its columns: neither the lake nor a micro-batch keeps the text of the topic."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F

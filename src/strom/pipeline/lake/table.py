@@ -5,7 +5,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.errors import StromError
-from strom.pipeline.given import given
 from strom.pipeline.lake.archive import COLUMNS, TABLE
 from strom.settings import Settings
 
@@ -66,11 +65,6 @@ def in_span(readings: DataFrame, since: int | None, until: int | None) -> DataFr
     if until is not None:
         readings = readings.where((F.col("date") <= _day(until)) & (at < until))
     return readings
-
-
-def of_meters(readings: DataFrame, meters: list[str]) -> DataFrame:
-    wanted = given(readings.sparkSession, [(meter,) for meter in meters], "meter string")
-    return readings.join(F.broadcast(wanted), "meter", "left_semi")
 
 
 def _day(epoch_ms: int) -> Column:

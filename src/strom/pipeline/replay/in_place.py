@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from strom.domain.reading import time_text
 from strom.errors import StromError
-from strom.pipeline.lake.table import Lake, in_span, of_meters
+from strom.pipeline.given import of_meters
+from strom.pipeline.lake.table import Lake, in_span
 from strom.pipeline.replay.job import Outcome, Pace, Report, refuse_nothing
 from strom.pipeline.replay.plan import HOUR_MS, LAKE, Plan, by_meter
 from strom.pipeline.store_job import StoreJob

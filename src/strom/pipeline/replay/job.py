@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from strom.errors import StromError
-from strom.pipeline.lake.table import in_span, of_meters
+from strom.pipeline.given import of_meters
+from strom.pipeline.lake.table import in_span
 from strom.pipeline.replay.plan import Plan, unknown
 
 Report = Callable[[str], None]
