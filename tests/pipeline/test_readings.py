@@ -2,10 +2,12 @@
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from strom.pipeline.cells import FIELDS
 from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.readings import typed_readings
 
@@ -20,13 +22,24 @@ ORIGIN = [("strom-origin", bytearray(b"sma-kafka/0/7"))]
 Headers = list[tuple[str, bytearray]]
 
 
-def survivors(spark: SparkSession, value: bytes | None, headers: Headers | None) -> list[str]:
+def records(spark: SparkSession, value: bytes | None, headers: Headers | None) -> DataFrame:
     record = (None, value and bytearray(value), "readings", 0, 3, datetime(2026, 1, 1, tzinfo=UTC), headers)
-    return [row.meter for row in typed_readings(spark.createDataFrame([record], KAFKA_SOURCE)).collect()]
+    return spark.createDataFrame([record], KAFKA_SOURCE)
+
+
+def survivors(spark: SparkSession, value: bytes | None, headers: Headers | None) -> list[str]:
+    return [row.meter for row in typed_readings(records(spark, value, headers)).collect()]
 
 
 def test_what_normalise_wrote_is_taken(spark: SparkSession) -> None:
     assert survivors(spark, json.dumps(GOOD).encode(), ORIGIN) == ["m"]
+
+
+def test_a_stage_that_needs_less_of_a_reading_gets_less(spark: SparkSession) -> None:
+    value = json.dumps(GOOD | {"other": {"0-0:1.0.0": 1}, "current_l1_a": 2}).encode()
+    (row,) = typed_readings(records(spark, value, ORIGIN), FIELDS).collect()
+    assert (row.meter, row.import_wh, row.origin) == ("m", Decimal("5.250"), "sma-kafka/0/7")
+    assert not {"other", "current_l1_a"} & set(row.asDict())
 
 
 @pytest.mark.parametrize(

@@ -10,38 +10,44 @@ from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.producer import open_producer
 
-_WARM_UP_S = 3  # each time, until the slowest of its messages took no longer than _WARM_MS
-_WARM_UPS, _WARM_MS = 40, 1_000
+_WARM_UP_S, _WARM_UPS = 5, 12  # each time, until it is hardly better than the time before, or patience ends
 _ARRIVAL_S = 60.0
 _METERS = 100
 
 
-def p99_by_mode(lab: Lab, settings: Settings, rate: int, seconds: int) -> tuple[int, int]:
+def p99_by_mode(
+    lab: Lab, settings: Settings, rate: int, seconds: int, report: Callable[[str], None]
+) -> tuple[int, int]:
     """In real-time mode and in micro-batches, in ms."""
-    return (
-        _p99(lab, settings, rate, seconds, realtime=True),
-        _p99(lab, settings, rate, seconds, realtime=False),
-    )
+
+    def measured(*, realtime: bool) -> int:
+        mode = "in real-time mode" if realtime else "in micro-batches"
+        tap = TopicTap(settings)
+        with lab.normalising(realtime=realtime):
+            tap.open()
+            try:
+                _warm_up(tap, settings, rate, lambda ms: report(f"{mode}, to warm up: p99 {ms:,} ms"))
+                return _p99(tap, settings, rate, seconds)
+            finally:
+                tap.close()
+
+    return measured(realtime=True), measured(realtime=False)
 
 
-def _p99(lab: Lab, settings: Settings, rate: int, seconds: int, *, realtime: bool) -> int:
-    tap = TopicTap(settings)
-    with lab.normalising(realtime=realtime):
-        tap.open()
-        try:
-            _warm_up(tap, settings, rate)
-            _measure(tap, settings, rate, seconds)
-        finally:
-            tap.close()
-    return tap.latencies.quantile(0.99) or 0
-
-
-def _warm_up(tap: TopicTap, settings: Settings, rate: int) -> None:
-    """Until the code is generated and compiled, or as long as patience lasts."""
+def _warm_up(tap: TopicTap, settings: Settings, rate: int, report: Callable[[int], None]) -> None:
+    """Until the code is generated and compiled."""
+    before = None
     for _ in range(_WARM_UPS):
-        _measure(tap, settings, rate, _WARM_UP_S)
-        if max(tap.latencies.values) <= _WARM_MS:
+        now = _p99(tap, settings, rate, _WARM_UP_S)
+        report(now)
+        if before is not None and now > 0.8 * before:
             break
+        before = now
+
+
+def _p99(tap: TopicTap, settings: Settings, rate: int, seconds: int) -> int:
+    _measure(tap, settings, rate, seconds)
+    return tap.latencies.quantile(0.99) or 0
 
 
 def _measure(tap: TopicTap, settings: Settings, rate: int, seconds: int) -> None:

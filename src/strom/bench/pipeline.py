@@ -12,6 +12,8 @@ from strom.settings import Settings
 from strom.store.schema import empty_tables
 
 MB = 1 << 20
+_WARM_UP_SHARE = 0.25  # of the messages
+_LEAST_BATCHES = 4  # the first of them is not counted
 PARTS = ("normalise", "all", "profile", "latency", "growth")
 
 
@@ -19,21 +21,21 @@ PARTS = ("normalise", "all", "profile", "latency", "growth")
 class Plan:
     messages: int = 4_000_000
     meters: int = 10_000
-    rounds: int = 3
+    rounds: int = 2
     latency_rate: int = 450
     latency_seconds: int = 30
     growth: tuple[int, int] = (1_000, 100_000)
     parts: Sequence[str] = PARTS
 
 
-QUICK = Plan(messages=1_000_000, rounds=2, latency_seconds=20)
+QUICK = Plan(messages=1_000_000, latency_seconds=20)
 
 
 class PipelineBench:
     """`run` measures everything and tells what it is doing by `report`."""
 
     def __init__(self, settings: Settings, plan: Plan, report: Callable[[str], None]) -> None:
-        self._settings = settings
+        self._settings = _in_batches(settings, plan.messages // _LEAST_BATCHES)
         self._plan = plan
         self._say = report
         self._heap: list[int] = []
@@ -61,13 +63,16 @@ class PipelineBench:
 
     def _normalise(self, lab: Lab) -> Took:
         """The stage and its limit in turns, so that what disturbs one disturbs the other."""
+        for name, run in lab.batch_runs(_WARM_UP_SHARE).items():
+            self._say(f"{name}, to warm up")
+            run()
         runs = lab.batch_runs()
         took: dict[str, list[Took]] = {name: [] for name in runs}
-        for turn in range(self._plan.rounds + 1):
+        for turn in range(self._plan.rounds):
             for name, run in runs.items():
-                self._say(f"{name}, {'to warm up' if turn == 0 else f'run {turn} of {self._plan.rounds}'}")
+                self._say(f"{name}, run {turn + 1} of {self._plan.rounds}")
                 took[name].append(run())
-        least = {name: _least(found[1:]) for name, found in took.items()}
+        least = {name: _least(found) for name, found in took.items()}
         for name, found in least.items():
             self._figure(name, found)
         limit, stage = least["from_json"], least["normalise"]
@@ -142,7 +147,9 @@ class PipelineBench:
     def _latency(self, lab: Lab) -> None:
         plan, figures = self._plan, self._result.figures
         self._say("latency in real-time mode and in micro-batches")
-        realtime, batches = p99_by_mode(lab, self._settings, plan.latency_rate, plan.latency_seconds)
+        realtime, batches = p99_by_mode(
+            lab, self._settings, plan.latency_rate, plan.latency_seconds, self._say
+        )
         figures["p99 in real-time mode, ms"], figures["p99 in micro-batches, ms"] = realtime, batches
         self._add(
             Measure(
@@ -180,6 +187,11 @@ class PipelineBench:
         self._result.figures[f"{name}, messages/s"] = round(took.rate)
         self._result.figures[f"{name}, µs of processor a message"] = round(took.cpu_us, 1)
         self._say(f"▸ {name}: {_rate(took)}, {took.cpu_us:.1f} µs of the processors a message")
+
+
+def _in_batches(settings: Settings, most: int) -> Settings:
+    size = min(settings.pipeline.max_batch, most)
+    return settings.model_copy(update={"pipeline": settings.pipeline.model_copy(update={"max_batch": size})})
 
 
 def _rate(took: Took) -> str:

@@ -26,10 +26,6 @@ class Band:
     def of(cls, values: list[int]) -> "Band":
         return cls(sum(values), len(values), min(values), max(values))
 
-    def __add__(self, other: "Band") -> "Band":
-        low, high = min(self.low, other.low), max(self.high, other.high)
-        return Band(self.total + other.total, self.count + other.count, low, high)
-
     @property
     def mean(self) -> Decimal:
         mean = Decimal(self.total) / self.count / 1000
@@ -37,12 +33,6 @@ class Band:
 
 
 Statistics = Mapping[str, Band]  # by quantity; one that was never told is not in it
-
-
-def merged(one: Statistics, other: Statistics) -> dict[str, Band]:
-    """Of two sets of readings that have no moment in common."""
-    both = {name: one[name] + other[name] for name in one.keys() & other.keys()}
-    return {**one, **other, **both}
 
 
 def shown(statistics: Statistics) -> dict[str, Decimal]:

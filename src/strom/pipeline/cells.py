@@ -23,6 +23,14 @@ BANDS = (*(f"{direction}_p" for direction in Direction), *PHASES)  # what is tol
 MOST_VOLTS = 1_000_000
 METER = ("meter",)  # what names a pair of series, import and export
 
+# The fields of a reading that the moments are made of, and the tariffs.
+FIELDS = (
+    *("meter", "at", "received", "flags"),
+    *(f"{direction}_{unit}" for direction in Direction for unit in ("wh", "w")),
+    *(f"voltage_{phase}_v" for phase in PHASES),
+    *TARIFF_FIELDS,
+)
+
 _EXACT = "decimal(20,0)"  # the product of hostile powers and times does not fit 64 bits
 
 
@@ -59,7 +67,7 @@ def series(moments: DataFrame, direction: Direction, by: Sequence[str] = METER) 
 
 def cells(moments: DataFrame, limits: Limits) -> DataFrame:
     """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
-    return (
+    return with_bands(
         _followed(moments, limits, METER, {"received_step": _received_step()})
         .groupBy("meter", _cell())
         .agg(
@@ -76,6 +84,24 @@ def cells(moments: DataFrame, limits: Limits) -> DataFrame:
             *odd_columns(limits),
         )
     )
+
+
+def with_bands(aggregated: DataFrame) -> DataFrame:
+    """The bands as four arrays in the form that Postgres reads; of the numbers alone only the voltages' sums and counts."""
+    parts = {"totals": "", "counts": "_n", "lows": "_low", "highs": "_high"}
+    arrays = {
+        name: F.concat(
+            F.lit("{"),
+            F.concat_ws(",", *(F.coalesce(F.col(f"{band}{part}").cast("string"), nothing) for band in BANDS)),
+            F.lit("}"),
+        )
+        for name, part in parts.items()
+        for nothing in [F.lit("0" if name == "totals" else "NULL")]
+    }
+    spoken_for = {f"{band}{part}" for band in BANDS for part in parts.values()} - {
+        f"{phase}{part}" for phase in PHASES for part in ("", "_n")
+    }
+    return aggregated.withColumns(arrays).drop(*spoken_for)
 
 
 def series_cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) -> DataFrame:

@@ -19,10 +19,11 @@ _MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset
 
 def fresh_readings(batch: DataFrame, marks: list[Mark]) -> DataFrame:
     """The batch without what the marks cover."""
+    kept = [name for name in COLUMNS if name in batch.columns]
     return (
         batch.transform(_with_origin)
         .transform(lambda frame: unmarked(frame, marks))
-        .select(*COLUMNS, "raw_topic", "raw_partition", "raw_offset", "partition")
+        .select(*kept, "raw_topic", "raw_partition", "raw_offset", "partition")
     )
 
 

@@ -19,17 +19,16 @@ Texts = Mapping[Register, Column]  # what the message says for each register
 _DIRECTIONS = ("import", "export")
 _WHOLE_DIGITS = values.DIGITS - values.SCALE
 _PLAIN_NUMBER = rf"-?+(?:0|[1-9][0-9]{{0,{_WHOLE_DIGITS - 1}}}+)(?:\.[0-9]{{1,{values.SCALE}}}+)?+"
-_BETWEEN = "\t"  # no value can hold one where the message has no escapes
-_ALL_PLAIN = rf"\A(?:{_BETWEEN}{_PLAIN_NUMBER})++\z"
+# No value can hold a quote where the message has no escapes, unless it begins with a bracket.
+_ALL_PLAIN = rf'\A(?:(?:\A|,)"[a-z0-9_]++":{_PLAIN_NUMBER})++\z'
 _BY_FIELD = {register.field: register for register in MEASURED}
 
 
-def may_stand(texts: Texts, escaped: Column) -> Column:
-    """Whether all values are numbers in a form that a reading may show, and none is an error value."""
-    listed = F.concat_ws(_BETWEEN, F.lit(""), *(texts[register] for register in MEASURED))
-    has_error = any_of([F.contains(listed, F.lit(error)) for error in ERROR_VALUES])
+def may_stand(texts: Texts, members: Column, escaped: Column) -> Column:
+    """Whether all values are numbers in a form that a reading may show, and none is an error value; `members` are they as they stand."""
+    has_error = any_of([F.contains(members, F.lit(error)) for error in ERROR_VALUES])
     lacks_total = any_of([_lacks_total(texts, direction) for direction in _DIRECTIONS])
-    return ~escaped & listed.rlike(_ALL_PLAIN) & ~has_error & ~lacks_total
+    return ~escaped & members.rlike(_ALL_PLAIN) & ~has_error & ~lacks_total
 
 
 def as_they_stand(texts: Texts) -> Column:

@@ -71,8 +71,10 @@ def _taken_apart(arrived: DataFrame) -> DataFrame:
     others = [message(code) for code in FREQUENT_OTHERS]
     found = [*own.values(), *others]
     texts = {register: entry.getField("value") for register, entry in own.items()}
-    may_stand = numbers.may_stand(texts, escaped)
+    stands = numbers.as_they_stand(texts)
+    may_stand = numbers.may_stand(texts, stands, escaped)
     times = [entry.getField("time") for entry in found]
+    earliest, latest = F.least(*times), F.greatest(*times)
     return arrived.select(
         *_CARRIED,
         "mqtt_topic",
@@ -80,10 +82,10 @@ def _taken_apart(arrived: DataFrame) -> DataFrame:
         message("name").alias("name"),
         F.array(*(texts[register] for register in METER_NUMBERS)).alias("ids"),
         F.array(*(entry.getField("value") for entry in others)).alias("others"),
-        F.when(may_stand, numbers.as_they_stand(texts)).alias("stands"),
+        F.when(may_stand, stands).alias("stands"),
         F.when(~may_stand, numbers.listed(texts)).alias("numbers"),
-        _latest(times).alias("meter_s"),
-        ((F.least(*times) != 0) | (F.greatest(*times) != 0)).alias("told"),
+        _latest(times, earliest, latest).alias("meter_s"),
+        ((earliest != 0) | (latest != 0)).alias("told"),
         F.when(~_is_ordinary(message(CORRUPT), found), second_look(_text())).alias("look"),
     )
 
@@ -92,10 +94,12 @@ def _text() -> Column:
     return F.coalesce(F.col("value").cast("string"), F.lit(""))
 
 
-def _latest(times: list[Column]) -> Column:
-    """The latest of these times of the meter, in s, that can be true."""
-    latest = F.floor(F.col("received_ms") / 1000) + values.AHEAD_SECONDS
-    return F.greatest(*(F.when(time.between(values.EARLIEST_SECONDS, latest), time) for time in times))
+def _latest(times: list[Column], earliest: Column, latest: Column) -> Column:
+    """The latest of these times of the meter, in s, that can be true; nearly always all of them can."""
+    most = F.floor(F.col("received_ms") / 1000) + values.AHEAD_SECONDS
+    return F.when((earliest >= values.EARLIEST_SECONDS) & (latest <= most), latest).otherwise(
+        F.greatest(*(F.when(time.between(values.EARLIEST_SECONDS, most), time) for time in times))
+    )
 
 
 def _is_ordinary(corrupt: Column, entries: list[Column]) -> Column:

@@ -1,5 +1,7 @@
 """Records of `readings` back to typed columns, for every stage that reads the topic."""
 
+from collections.abc import Collection
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -9,25 +11,32 @@ from strom.pipeline.message import header
 from strom.streams import topics
 
 _ORIGIN_PATTERN = r"\A[^/]+/[0-9]{1,9}/[0-9]{1,18}\z"  # anything else was not written by `normalise`
-_SCHEMA = ", ".join(
-    [
-        "meter string, at timestamp, received timestamp, source string, clock string",
-        *(f"{field} {NUMBER}" for field in NUMBER_FIELDS),
-        "meter_number string, other string, flags array<string>",
-    ]
-)
+_TYPES = {
+    "meter": "string",
+    "at": "timestamp",
+    "received": "timestamp",
+    "source": "string",
+    "clock": "string",
+    **dict.fromkeys(NUMBER_FIELDS, NUMBER),
+    "meter_number": "string",
+    "other": "string",
+    "flags": "array<string>",
+}
+ALL_FIELDS = tuple(_TYPES)
 
 
-def typed_readings(records: DataFrame) -> DataFrame:
+def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> DataFrame:
     """Columns of the Kafka source (with headers) in; a reading's fields, its JSON and where it stands out.
 
-    What was not written by `normalise` (somebody else wrote into the topic) has no origin and is left out.
+    With `fields` only these; meter, at and received must be among them. What was not written by `normalise` (somebody
+    else wrote into the topic) has no origin and is left out.
     """
     origin = header(topics.HEADER_ORIGIN).cast("string")
     text = F.col("value").cast("string")
+    schema = ", ".join(f"{field} {_TYPES[field]}" for field in ALL_FIELDS if field in fields)
     return records.select(
         # Unfolded rather than selected: a filter on a selected field would go below it, and parse the text once more.
-        F.inline(F.array(F.from_json(text, _SCHEMA))),
+        F.inline(F.array(F.from_json(text, schema))),
         text.alias("value"),
         F.when(origin.rlike(_ORIGIN_PATTERN), origin).alias("origin"),
         header(topics.HEADER_PUBLISHED).cast("string").try_cast("bigint").alias("published"),

@@ -46,6 +46,9 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         # The stages generate more classes than the default cache of 100 holds; without room each batch compiles anew.
         .config("spark.sql.codegen.cache.maxEntries", "5000")
+        # What was fetched from Kafka and not read on stays for five minutes by default: tens of MB a partition and query.
+        .config("spark.kafka.consumer.fetchedData.cache.timeout", "30s")
+        .config("spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval", "30s")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(settings.kafka.partitions))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")

@@ -31,6 +31,7 @@ from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
 from strom.pipeline.profile import update_series
 from strom.pipeline.profile_rows import Changed
+from strom.pipeline.readings import ALL_FIELDS
 from strom.pipeline.series import Update
 from strom.pipeline.statistics import update_statistics
 from strom.pipeline.tariffs import update_tariffs
@@ -82,6 +83,11 @@ class StoreJob:
         self._timer_writer = Writer(settings.postgres_url, PIPELINE)
         ensure_schema(settings.postgres_url)
         self._writer.open()
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """What of a reading it needs: everything as soon as it is kept or shown."""
+        return ALL_FIELDS if {"archive", "latest"} & set(self.stages) else native.FIELDS
 
     def process(self, batch: DataFrame, batch_id: int) -> None:
         """Take in one micro-batch; repeating it changes nothing."""

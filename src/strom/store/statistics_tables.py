@@ -1,20 +1,36 @@
 """The statistics of quarter-hours as the table holds them: arrays in the order of `QUANTITIES`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.store.profile_tables import millis, moment
-from strom.store.writes import Work, array_of
+from strom.store.writes import Work
 
 Key = tuple[str, int]  # meter and slot
+Part = tuple[
+    str, int, str, str, str, str
+]  # meter, slot; sums, numbers, least, largest as Postgres writes arrays
+
+
+def _each(expression: str) -> str:
+    """An array with this of every quantity; Postgres counts from one."""
+    return f"ARRAY[{', '.join(expression.format(place) for place in range(1, len(QUANTITIES) + 1))}]"
+
+
+_ADD = f"""
+    INSERT INTO slot_statistics AS s
+    SELECT meter, start, {_each("sum(totals[{}])")}, {_each("sum(counts[{}])")}, {_each("min(lows[{}])")}, {_each("max(highs[{}])")}
+    FROM new_statistics GROUP BY meter, start
+    ON CONFLICT (meter, start) DO UPDATE SET
+        totals = {_each("s.totals[{0}] + excluded.totals[{0}]")},
+        counts = {_each("s.counts[{0}] + excluded.counts[{0}]")},
+        lows = {_each("least(s.lows[{0}], excluded.lows[{0}])")},
+        highs = {_each("greatest(s.highs[{0}], excluded.highs[{0}])")}
+    """  # noqa: S608  nothing in it comes from outside
 
 
 def load_statistics(work: Work, keys: Iterable[Key]) -> dict[Key, Statistics]:
-    work.stage(
-        "wanted_statistics",
-        "meter text, start timestamptz",
-        ((meter, moment(start)) for meter, start in keys),
-    )
+    _want(work, keys)
     found = work.rows(
         "SELECT s.meter, s.start, s.totals, s.counts, s.lows, s.highs "
         "FROM wanted_statistics w JOIN slot_statistics s ON s.meter = w.meter AND s.start = w.start"
@@ -29,25 +45,44 @@ def load_statistics(work: Work, keys: Iterable[Key]) -> dict[Key, Statistics]:
     }
 
 
-def save_statistics(work: Work, statistics: Mapping[Key, Statistics]) -> None:
-    if not statistics:
-        return
-    work.stage(
-        "new_statistics",
-        "LIKE slot_statistics",
-        ((meter, moment(start), *_columns(found)) for (meter, start), found in statistics.items()),
+def unknown_slots(work: Work, keys: Iterable[Key]) -> set[Key]:
+    """Those that have no row."""
+    _want(work, keys)
+    found = work.rows(
+        "SELECT w.meter, w.start FROM wanted_statistics w LEFT JOIN slot_statistics s "
+        "ON s.meter = w.meter AND s.start = w.start WHERE s.meter IS NULL"
     )
+    return {(meter, millis(start)) for meter, start in found}
+
+
+def add_statistics(work: Work, parts: Sequence[Part]) -> None:
+    """Add parts of slots, which have no moment in common with each other or with what is stored."""
+    _stage(work, parts)
+    work.execute(_ADD)
+
+
+def replace_statistics(work: Work, slots: Sequence[Part]) -> None:
+    """Store these whole slots in place of what is there."""
+    if not slots:
+        return
+    _stage(work, slots)
     work.execute(
         "INSERT INTO slot_statistics SELECT * FROM new_statistics ON CONFLICT (meter, start) DO UPDATE SET "
         "totals = excluded.totals, counts = excluded.counts, lows = excluded.lows, highs = excluded.highs"
     )
 
 
-def _columns(statistics: Statistics) -> tuple[str, ...]:
-    bands = [statistics.get(name) for name in QUANTITIES]
-    return (
-        array_of(band.total if band else 0 for band in bands),
-        array_of(band.count if band else 0 for band in bands),
-        array_of(band.low if band else None for band in bands),
-        array_of(band.high if band else None for band in bands),
+def _want(work: Work, keys: Iterable[Key]) -> None:
+    work.stage(
+        "wanted_statistics",
+        "meter text, start timestamptz",
+        ((meter, moment(start)) for meter, start in keys),
+    )
+
+
+def _stage(work: Work, parts: Sequence[Part]) -> None:
+    work.stage(
+        "new_statistics",
+        "LIKE slot_statistics",
+        ((meter, moment(start), *arrays) for meter, start, *arrays in parts),
     )

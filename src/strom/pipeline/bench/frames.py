@@ -1,5 +1,6 @@
 """What a benchmark of the pipeline runs over: messages made in bulk, and the bare Spark jobs that the stages are held against."""
 
+import json
 from math import gcd
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -59,14 +60,15 @@ def fill(frame: DataFrame, settings: Settings, topic: str) -> None:
     )
 
 
-def read(spark: SparkSession, settings: Settings, topic: str) -> DataFrame:
-    """Everything that the topic holds now, as one batch."""
+def read(spark: SparkSession, settings: Settings, topic: str, until: int | None = None) -> DataFrame:
+    """Everything that the topic holds now, or so many records of each partition, as one batch."""
+    ends = {topic: dict.fromkeys(range(settings.kafka.partitions), until)}
     return (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
-        .option("endingOffsets", "latest")
+        .option("endingOffsets", "latest" if until is None else json.dumps(ends))
         .option("includeHeaders", "true")
         .option("kafka.max.poll.records", "10000")
         .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))

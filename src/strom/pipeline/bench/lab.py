@@ -60,11 +60,13 @@ class Lab:
         frames.fill(frames.messages(self._spark, count, meters, start_s), self._settings, topics.RAW)
         self._filled = count
 
-    def batch_runs(self) -> dict[str, Callable[[], Took]]:
-        """The jobs over the raw topic as one batch to nowhere; each plan is built once, as in a running query."""
-        raw = frames.read(self._spark, self._settings, topics.RAW)
+    def batch_runs(self, share: float = 1.0) -> dict[str, Callable[[], Took]]:
+        """The jobs over a share of the raw topic as one batch to nowhere; each plan is built once, as in a running query."""
+        count = round(share * self._filled)
+        until = None if share == 1.0 else count // self._settings.kafka.partitions
+        raw = frames.read(self._spark, self._settings, topics.RAW, until)
         made = {"read": raw, "from_json": frames.bare_parse(raw), "normalise": normalise(raw)}
-        return {name: lambda frame=frame: self._timed_batch(frame) for name, frame in made.items()}  # type: ignore[misc]
+        return {name: lambda frame=frame: self._timed_batch(frame, count) for name, frame in made.items()}  # type: ignore[misc]
 
     def normalise_all(self) -> Took:
         """The raw topic to `readings`, as the pipeline does with a backlog."""
@@ -83,7 +85,8 @@ class Lab:
             on_batch(batch_id)
 
         try:
-            return self._batches(typed_readings(self._readings()).writeStream.foreachBatch(process))
+            readings = typed_readings(self._readings(), job.fields)
+            return self._batches(readings.writeStream.foreachBatch(process))
         finally:
             job.close()
 
@@ -128,10 +131,10 @@ class Lab:
     def _readings(self) -> DataFrame:
         return source(self._spark, self._settings, topics.READINGS, self._settings.pipeline.max_batch)
 
-    def _timed_batch(self, frame: DataFrame) -> Took:
+    def _timed_batch(self, frame: DataFrame, messages: int) -> Took:
         with self._timed() as took:
             frames.to_nowhere(frame)
-        return took(self._filled)
+        return took(messages)
 
     def _batches(self, writer: DataStreamWriter) -> Took:
         """All that is there in micro-batches. The first one, which generates and compiles the code, does not count by the clock."""
