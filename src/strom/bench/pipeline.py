@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from strom.bench.growth import START_S, cost_growth
 from strom.bench.latency import p99_by_mode
 from strom.bench.report import Measure, Report, best
-from strom.pipeline.bench.lab import Lab, Took
+from strom.pipeline.bench.lab import Lab, Took, open_lab
 from strom.settings import Settings
 from strom.store.schema import empty_tables
 
@@ -46,8 +46,7 @@ class PipelineBench:
 
     def run(self) -> Report:
         plan = self._plan
-        lab = Lab(self._settings)
-        try:
+        with open_lab(self._settings) as lab:
             if {"normalise", "all", "profile"} & set(plan.parts):
                 self._say(f"making {plan.messages:,} messages")
                 lab.fill(plan.messages, plan.meters, START_S)
@@ -57,8 +56,6 @@ class PipelineBench:
                 self._latency(lab)
             if "growth" in plan.parts:
                 self._growth(lab)
-        finally:
-            lab.close()
         return self._result
 
     def _normalise(self, lab: Lab) -> Took:

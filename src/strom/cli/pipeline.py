@@ -37,7 +37,8 @@ def run(
     Example: strom pipeline run --only normalise,archive
     """
     from strom.cli.running import log_to_stderr, stop_on_signals
-    from strom.pipeline.job import STAGES, Pipeline
+    from strom.pipeline.job import Pipeline
+    from strom.pipeline.stages import STAGES
     from strom.stack.ready import announce
 
     settings = settings_from(kafka=kafka, postgres=postgres, spark_master=spark_master, home=home)

@@ -12,11 +12,11 @@ import typer
 
 from strom.cli.row_view import CsvView, JsonView, TableView, View
 from strom.cli.running import stop_on_signals
+from strom.pipeline.quiet import quiet_session
 from strom.pipeline.sql.check import checked
 from strom.pipeline.sql.into import check_topic
 from strom.pipeline.sql.live import LiveQuery, Watch, Wish
 from strom.pipeline.sql.query_files import QueryFile
-from strom.pipeline.sql.quiet import quiet_session
 from strom.pipeline.sql.result import Columns, columns_of, fetched
 from strom.pipeline.sql.sources import Sources
 from strom.pipeline.sql.statement import is_explain, query_of
@@ -31,7 +31,7 @@ def run_once(settings: Settings, asked: QueryFile, limit: int | None, form: str)
     """Ask what is there."""
     query_of(asked.text)  # what is no query at all need not wait for Spark
     _say("Spark starts")
-    with quiet_session(settings) as spark:
+    with quiet_session(settings, "sql") as spark:
         frame = Views(settings, Sources(spark, settings), _say).query(asked.text)
         if is_explain(asked.text):
             print(frame.collect()[0][0])
@@ -63,7 +63,11 @@ def run_live(
     stopped = threading.Event()
     _say("Spark starts")
     # Spark takes Ctrl-C for itself when it starts: the signals are ours only after that.
-    with quiet_session(settings) as spark, stop_on_signals(stopped.set), TemporaryDirectory() as scratch:
+    with (
+        quiet_session(settings, "sql") as spark,
+        stop_on_signals(stopped.set),
+        TemporaryDirectory() as scratch,
+    ):
         prepared = LiveQuery(spark, settings, wish, _say)
         if into is not None:
             query = prepared.start_into(name or into, trigger_seconds=settings.pipeline.trigger_seconds)
@@ -82,7 +86,7 @@ def run_check(settings: Settings, place: Path) -> None:
     """Tell of each query whether it would run; exit code 2 if one would not."""
     wrong = 0
     _say("Spark starts")
-    with quiet_session(settings) as spark:
+    with quiet_session(settings, "sql") as spark:
         for path, would, sentence in checked(spark, settings, place):
             print(f"{path}: {would if sentence is None else sentence}")
             wrong += sentence is not None

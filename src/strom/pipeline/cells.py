@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 from strom.domain.acceptance import MS_PER_HOUR_OVER_1000, ONE_WH
 from strom.domain.load_profile import Direction
 from strom.domain.reading import CLOCK_WRONG
+from strom.domain.run_kinds import PHASES
 from strom.domain.tariffs import TARIFF_FIELDS
 from strom.pipeline.alerts.oddities import odd_columns
+from strom.pipeline.bands import EXACT, as_arrays, band_columns
 from strom.pipeline.limits import Limits
 
 CELL_MS = 300_000
-PHASES = ("l1", "l2", "l3")
-BANDS = (*(f"{direction}_p" for direction in Direction), *PHASES)  # what is told of a cell by its band
 MOST_VOLTS = 1_000_000
 METER = ("meter",)  # what names a pair of series, import and export
 
@@ -30,8 +30,6 @@ FIELDS = (
     *(f"voltage_{phase}_v" for phase in PHASES),
     *TARIFF_FIELDS,
 )
-
-_EXACT = "decimal(20,0)"  # the product of hostile powers and times does not fit 64 bits
 
 
 def moments(readings: DataFrame) -> DataFrame:
@@ -67,7 +65,7 @@ def series(moments: DataFrame, direction: Direction, by: Sequence[str] = METER) 
 
 def cells(moments: DataFrame, limits: Limits) -> DataFrame:
     """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
-    return with_bands(
+    return as_arrays(
         _followed(moments, limits, METER, {"received_step": _received_step()})
         .groupBy("meter", _cell())
         .agg(
@@ -86,24 +84,6 @@ def cells(moments: DataFrame, limits: Limits) -> DataFrame:
     )
 
 
-def with_bands(aggregated: DataFrame) -> DataFrame:
-    """The bands as four arrays in the form that Postgres reads; of the numbers alone only the voltages' sums and counts."""
-    parts = {"totals": "", "counts": "_n", "lows": "_low", "highs": "_high"}
-    arrays = {
-        name: F.concat(
-            F.lit("{"),
-            F.concat_ws(",", *(F.coalesce(F.col(f"{band}{part}").cast("string"), nothing) for band in BANDS)),
-            F.lit("}"),
-        )
-        for name, part in parts.items()
-        for nothing in [F.lit("0" if name == "totals" else "NULL")]
-    }
-    spoken_for = {f"{band}{part}" for band in BANDS for part in parts.values()} - {
-        f"{phase}{part}" for phase in PHASES for part in ("", "_n")
-    }
-    return aggregated.withColumns(arrays).drop(*spoken_for)
-
-
 def series_cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) -> DataFrame:
     """Of each cell only what its series take from it."""
     return _followed(moments, limits, by, {}).groupBy(*by, _cell()).agg(*_stretches())
@@ -112,20 +92,6 @@ def series_cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) 
 def collected(cells: DataFrame) -> list[dict[str, Any]]:
     """As dictionaries: a row of Spark goes through all its names whenever it is asked for one."""
     return [row.asDict() for row in cells.collect()]
-
-
-def band_columns() -> list[Column]:
-    """Of each power and voltage the sum, the number, the least and the largest."""
-    return [
-        column
-        for name in BANDS
-        for column in (
-            F.sum(F.col(name).cast(_EXACT)).alias(name),
-            F.count(name).alias(f"{name}_n"),
-            F.min(name).alias(f"{name}_low"),
-            F.max(name).alias(f"{name}_high"),
-        )
-    ]
 
 
 def milli(field: str) -> Column:
@@ -201,7 +167,7 @@ def _stepped(frame: DataFrame, limit: str) -> DataFrame:
         )
         together = (before_t >= F.col("t") - F.col("t") % CELL_MS) & ~counter & value.isNotNull()
         apart = (F.col("t") - before_t).cast("decimal(7,0)")
-        columns[f"{direction}_held"] = F.when(together, before_v.cast(_EXACT) * apart)
+        columns[f"{direction}_held"] = F.when(together, before_v.cast(EXACT) * apart)
     return frame.withColumns(columns)
 
 

@@ -8,54 +8,36 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
 from strom.pipeline.ending import let_finish, reason_of
 from strom.pipeline.kept import Kept
 from strom.pipeline.lake.upkeep import keep_up
-from strom.pipeline.normalise import normalise
 from strom.pipeline.progress import CaughtUp
-from strom.pipeline.readings import typed_readings
+from strom.pipeline.queries import Trigger, start_normalise, start_store
 from strom.pipeline.session import build_session
 from strom.pipeline.sql.user_queries import UserQueries
-from strom.pipeline.store_job import STAGES as STORE_STAGES
+from strom.pipeline.stages import NORMALISE, QUERIES, STAGES, STORE_STAGES, refuse_unknown
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client
 from strom.streams.offsets import find_topics, partitions_of
 
-NORMALISE = "normalise"
-QUERIES = "queries"  # those that users keep in a folder; none without one
-STAGES = (NORMALISE, *STORE_STAGES, QUERIES)
 LOOK_SECONDS, TICK_SECONDS = 0.5, 5.0  # how often queries are looked at, and silences judged
 
 log = logging.getLogger(__name__)
-
-
-class Trigger(Enum):
-    """How `normalise` goes on: the live way, micro-batches as fast as they go, or until what is there is done."""
-
-    REAL_TIME = "real-time"
-    MICRO_BATCHES = "micro-batches"
-    AVAILABLE_NOW = "available now"
 
 
 class Pipeline:
     """The stages as streaming queries; `run` returns when stopped, or when caught up if only that was asked for."""
 
     def __init__(self, settings: Settings, stages: Sequence[str] = STAGES) -> None:
-        unknown = [stage for stage in stages if stage not in STAGES]
-        if unknown:
-            raise StromError(
-                f"{unknown[0]} is not a stage of the pipeline; the stages are {', '.join(STAGES)}."
-            )
+        refuse_unknown(stages)
         self._settings = settings
         self._stages = tuple(stages)
         self._stop = threading.Event()
@@ -85,9 +67,9 @@ class Pipeline:
         """What is there now, and no more: first the readings, then all that is made of them."""
         with self._store_job(spark) as job:
             if NORMALISE in self._stages:
-                self._await_end(self.start_normalise(spark, Trigger.AVAILABLE_NOW))
+                self._await_end(start_normalise(spark, self._settings, Trigger.AVAILABLE_NOW))
             if job is not None and not self._stop.is_set():
-                self._await_end(self._start_store(spark, job, available_now=True))
+                self._await_end(start_store(spark, self._settings, job, available_now=True))
                 job.tick(_now_ms(), not self._stop.is_set())
 
     def _await_end(self, query: StreamingQuery) -> None:
@@ -102,8 +84,8 @@ class Pipeline:
         self, spark: SparkSession, job: StoreJob | None, own: UserQueries | None, on_ready: Callable[[], None]
     ) -> None:
         caught_up = CaughtUp(self._settings) if job is not None else None
-        raw = Kept(lambda: self.start_normalise(spark)) if NORMALISE in self._stages else None
-        store = Kept(lambda: self._start_store(spark, job)) if job is not None else None
+        raw = Kept(lambda: start_normalise(spark, self._settings)) if NORMALISE in self._stages else None
+        store = Kept(lambda: start_store(spark, self._settings, job)) if job is not None else None
         kept = [each for each in (raw, store) if each is not None]
         self._await_at_work(spark, kept)
         if job is not None and "archive" in job.stages and self._settings.lake.upkeep_minutes:
@@ -152,71 +134,6 @@ class Pipeline:
         finally:
             if own is not None:
                 own.stop()
-
-    def start_normalise(
-        self,
-        spark: SparkSession,
-        trigger: Trigger = Trigger.REAL_TIME,
-        checkpoint: str | None = None,
-        start: str = "earliest",
-    ) -> StreamingQuery:
-        writer = (
-            normalise(source(spark, self._settings, topics.RAW, start=start))
-            .writeStream.format("kafka")
-            .queryName(NORMALISE)
-            .outputMode("update")
-            .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
-            .option("kafka.max.request.size", str(2 * topics.MAX_MESSAGE_BYTES))
-            .option("kafka.compression.type", "lz4")
-            # A backlog goes out in full requests; what comes one by one does not wait for company.
-            .option("kafka.batch.size", str(256 * 1024))
-            .option("kafka.linger.ms", "20" if trigger is Trigger.AVAILABLE_NOW else "0")
-            # Rows must reach a partition in order and without gaps, or a repeat could not be told from a new one.
-            .option("kafka.acks", "all")
-            .option("kafka.enable.idempotence", "true")
-            .option("kafka.delivery.timeout.ms", str(2**31 - 1))
-            .option("checkpointLocation", checkpoint or f"{self._settings.checkpoint_root}/{NORMALISE}")
-        )
-        if trigger is Trigger.AVAILABLE_NOW:
-            return writer.trigger(availableNow=True).start()
-        if trigger is Trigger.MICRO_BATCHES:
-            return writer.start()
-        realtime: DataStreamWriter = writer.trigger(  # type: ignore[call-overload]  # pyspark's own stub lags behind
-            realTime=self._settings.pipeline.realtime_batch
-        )
-        return realtime.start()
-
-    def _start_store(
-        self, spark: SparkSession, job: StoreJob, *, available_now: bool = False
-    ) -> StreamingQuery:
-        name = "+".join(job.stages)
-        writer = (
-            typed_readings(source(spark, self._settings, topics.READINGS, self._settings.pipeline.max_batch))
-            .writeStream.foreachBatch(job.process)
-            .queryName(name)
-            .option("checkpointLocation", f"{self._settings.checkpoint_root}/{name}")
-        )
-        if available_now:
-            return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{self._settings.pipeline.trigger_seconds} seconds").start()
-
-
-def source(
-    spark: SparkSession, settings: Settings, topic: str, limit: int | None = None, start: str = "earliest"
-) -> DataFrame:
-    """A topic as it grows, from its beginning unless told otherwise; at most `limit` records in a micro-batch."""
-    reader = (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
-        .option("subscribe", topic)
-        .option("startingOffsets", start)
-        .option("includeHeaders", "true")
-        # Records that retention removed while the pipeline was away cannot be had; going on is all that is left.
-        .option("failOnDataLoss", "false")
-        .option("kafka.max.poll.records", "10000")
-        .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
-    )
-    return (reader if limit is None else reader.option("maxOffsetsPerTrigger", limit)).load()
 
 
 def _is_at_work(query: StreamingQuery) -> bool:

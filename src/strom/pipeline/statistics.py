@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import functions as F
 
 from strom.domain.slots import SLOT_MS, slot_of
-from strom.pipeline import cells as native
+from strom.pipeline.bands import as_arrays, band_columns
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.series import Cell
 from strom.pipeline.windows import lake_moments_in
@@ -40,8 +40,8 @@ def _from_lake(archive: Archive, late: set[Key]) -> list[Part]:
     if not late:
         return []
     moments = lake_moments_in(archive, late, SLOT_MS)
-    rows = moments.groupBy("meter", F.col("window").alias("cell")).agg(*native.band_columns())
-    return [_part(row["meter"], row["cell"], row) for row in native.with_bands(rows).collect()]
+    rows = moments.groupBy("meter", F.col("window").alias("cell")).agg(*band_columns())
+    return [_part(row["meter"], row["cell"], row) for row in as_arrays(rows).collect()]
 
 
 def _part(meter: str, slot: int, cell: Cell) -> Part:

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from strom.domain.alerts import SILENT, Alert
 from strom.domain.day_habits import EXPORT, NIGHT
-from strom.errors import StromError
 from strom.pipeline import cells as native
 from strom.pipeline import latest, profile_rows
 from strom.pipeline.alerts import watch
@@ -21,10 +19,9 @@ from strom.pipeline.alerts.clocks import Clocks
 from strom.pipeline.alerts.day_habits import DayHabits
 from strom.pipeline.alerts.habits import Spikes
 from strom.pipeline.alerts.runs import Runs
-from strom.pipeline.alerts.silence import Silences, lasting
+from strom.pipeline.alerts.silence import Silences, arrivals, lasting
 from strom.pipeline.alerts.voltage import Voltages
 from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
-from strom.pipeline.given import of_meters
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.late import count_late, set_aside, too_late
 from strom.pipeline.limits import Limits
@@ -33,6 +30,7 @@ from strom.pipeline.profile import update_series
 from strom.pipeline.profile_rows import Changed
 from strom.pipeline.readings import ALL_FIELDS
 from strom.pipeline.series import Update
+from strom.pipeline.stages import STORE_STAGES, with_needed
 from strom.pipeline.statistics import update_statistics
 from strom.pipeline.tariffs import update_tariffs
 from strom.settings import Settings
@@ -41,10 +39,6 @@ from strom.store.mark_tables import LAKE, Mark, load_marks, save_marks
 from strom.store.meter_tables import load_states
 from strom.store.schema import ensure_schema
 from strom.store.writes import PIPELINE, Work, Writer
-
-STAGES = ("archive", "profile", "latest", "watch")
-# Late readings are looked up in the lake; alerts need the series and the intervals.
-_NEEDS = {"profile": ("archive", "latest"), "watch": ("archive", "latest", "profile")}
 
 
 class StoreJob:
@@ -59,13 +53,13 @@ class StoreJob:
         self,
         settings: Settings,
         spark: SparkSession,
-        stages: Sequence[str] = STAGES,
+        stages: Sequence[str] = STORE_STAGES,
         *,
         tells: bool = True,
         by_arrival: bool = True,
         alone: bool = False,
     ) -> None:
-        self.stages = tuple(stages) if alone else _with_needed(stages)
+        self.stages = tuple(stages) if alone else with_needed(stages)
         self._spark = spark
         self._limits = Limits(settings)
         self._job = "+".join(self.stages)
@@ -207,26 +201,10 @@ class StoreJob:
         ]
         if self._by_arrival:
             silences = Silences(self._limits, load_open(work, SILENT))
-            found.append(silences.ended(own, old, new, lambda meters: _arrivals(fresh, meters)))
+            found.append(silences.ended(own, old, new, lambda meters: arrivals(fresh, meters)))
         watch.write_alerts(work, self._outbox, found)
 
     def _writer_id(self) -> str:
         """Batch numbers are unique per checkpoint; a new checkpoint is a new writer."""
         query = self._spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         return f"strom-{self._job}-{query or 'batch'}"
-
-
-def _with_needed(stages: Sequence[str]) -> tuple[str, ...]:
-    unknown = [stage for stage in stages if stage not in STAGES]
-    if unknown:
-        raise StromError(f"{unknown[0]} is not a stage on readings; there are {', '.join(STAGES)}.")
-    wanted = {*stages, *(needed for stage in stages for needed in _NEEDS.get(stage, ()))}
-    return tuple(stage for stage in STAGES if stage in wanted)
-
-
-def _arrivals(fresh: DataFrame, meters: Sequence[str]) -> dict[str, list[int]]:
-    """When each message of these meters arrived."""
-    found: dict[str, list[int]] = {meter: [] for meter in meters}
-    for row in of_meters(fresh, meters).select("meter", F.unix_millis("received").alias("t")).collect():
-        found[row["meter"]].append(row["t"])
-    return found

@@ -1,27 +1,14 @@
 """All settings in one frozen object, and the only reader of the environment.
 
 `strom.toml` in the working folder, then `STROM_…` variables, then flags: the later wins. Every setting has its
-default and its meaning in `model.py` and nowhere else; `docs/settings.md` is checked against it.
+default and its meaning in one section here and nowhere else; `docs/settings.md` is checked against it.
 """
 
 from strom.settings.described import Described, described, setting_names
 from strom.settings.groups import MeterRules
 from strom.settings.lake import LakeSettings
 from strom.settings.load import FILE_NAME, load_settings
-from strom.settings.model import (
-    DEFAULT_SCHEMA,
-    ENV_PREFIX,
-    SAFE_COPIES,
-    SCHEMA_PATTERN,
-    BridgeSettings,
-    KafkaSettings,
-    MqttSettings,
-    PageSettings,
-    PipelineSettings,
-    PostgresSettings,
-    Settings,
-    SqlSettings,
-)
+from strom.settings.model import ENV_PREFIX, PageSettings, PipelineSettings, Settings, SqlSettings
 from strom.settings.outlets import (
     AlertMqttSettings,
     AlertsSettings,
@@ -31,6 +18,15 @@ from strom.settings.outlets import (
 )
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import shown_url
+from strom.settings.servers import (
+    DEFAULT_SCHEMA,
+    SAFE_COPIES,
+    SCHEMA_PATTERN,
+    BridgeSettings,
+    KafkaSettings,
+    MqttSettings,
+    PostgresSettings,
+)
 from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
 from strom.settings.surroundings import has_display, java_home
 

@@ -19,84 +19,19 @@ from strom.settings.outlets import (
 )
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import Section
+from strom.settings.servers import (
+    BROKER_STEP,
+    DEFAULT_SCHEMA,
+    SAFE_COPIES,
+    BridgeSettings,
+    KafkaSettings,
+    MqttSettings,
+    PostgresSettings,
+)
 from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
 
 ENV_PREFIX = "STROM_"
-DEFAULT_SCHEMA = "public"
-SCHEMA_PATTERN = r"^[a-z_][a-z0-9_]{0,39}$"
 MS_PER_DAY = 86_400_000
-BROKER_STEP = 10  # between the ports of one embedded broker and the next
-SAFE_COPIES = 3  # so many survive the loss of a broker without a pause
-
-
-class KafkaSettings(Section):
-    bootstrap: str | None = Field(
-        None, description="Addresses of an existing Kafka, host:port,…; empty starts the embedded one."
-    )
-    port: int = Field(9092, description="Port of the embedded broker, on loopback.")
-    controller_port: int = Field(9093, description="Port of the embedded broker's controller, on loopback.")
-    brokers: int = Field(
-        1,
-        ge=1,
-        le=9,
-        description="Embedded brokers, each a controller too; fixed at the first start. Each has its ports 10 above the former's.",
-    )
-    heap: str = Field("512m", description="Java heap of each embedded broker.")
-    java_options: str | None = Field(None, description="More options for the Java of each embedded broker.")
-    partitions: int = Field(4, ge=1, description="Partitions of the topics that Strom creates.")
-    replication: int | None = Field(
-        None,
-        ge=1,
-        description="Copies of each partition of the topics that Strom creates; empty: one on each embedded broker, three at most.",
-    )
-    retention_hours: int = Field(
-        168, ge=1, description="How long the raw, readings, alerts and dead-letter topics keep records."
-    )
-
-
-class MqttSettings(Section):
-    address: str | None = Field(
-        None, description="host:port of an existing MQTT 5 broker; empty starts the embedded Mosquitto."
-    )
-    port: int = Field(1883, description="Port of the embedded Mosquitto.")
-    bind: str = Field(
-        "127.0.0.1",
-        description="Address the embedded Mosquitto listens on; 0.0.0.0 lets adapters in the house reach it.",
-    )
-    topic: str = Field(
-        "sma", description="MQTT topic of the adapters; topics one level below it are read too."
-    )
-    username: str | None = Field(None, description="User name at the MQTT broker.")
-    password: str | None = Field(None, description="Password at the MQTT broker.")
-    tls: bool = Field(False, description="Speak TLS to the MQTT broker.")
-    ca_file: Path | None = Field(
-        None, description="Certificate authority that signed the MQTT broker's certificate."
-    )
-
-
-class BridgeSettings(Section):
-    client_id: str = Field(
-        "strom-bridge",
-        description="The bridge's MQTT client id: fixed, so that a restart gets what was queued.",
-    )
-    share: str | None = Field(
-        None, description="Name of a shared subscription; bridges with the same name share the load."
-    )
-    inflight: int = Field(
-        2000, ge=1, le=65535, description="Messages held at most until Kafka has confirmed them."
-    )
-
-
-class PostgresSettings(Section):
-    url: str | None = Field(
-        None, description="Connection URL of an existing Postgres; empty starts the embedded one."
-    )
-    port: int = Field(15432, description="Port of the embedded Postgres, on loopback.")
-    schema_name: str = Field(
-        DEFAULT_SCHEMA,
-        pattern=SCHEMA_PATTERN,
-        description="Schema that holds the tables; made if it is missing.",
-    )
 
 
 class PipelineSettings(Section):

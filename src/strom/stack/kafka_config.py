@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strom.settings import SAFE_COPIES, Settings
-from strom.settings.model import BROKER_STEP
+from strom.settings.servers import BROKER_STEP
 from strom.streams.topics import MAX_MESSAGE_BYTES
 
 HOST = "127.0.0.1"

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from strom.errors import StromError
+from strom.pipeline.quiet import hush_pyspark
 from strom.pipeline.sql.live import LiveQuery, Watch, Wish
-from strom.pipeline.sql.quiet import hush_pyspark
 from strom.settings import PipelineSettings, Settings
 from tests.pipeline.sql.asking import (
     Listening,

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from strom.domain.master_data import entry
 from strom.errors import StromError
 from strom.pipeline.lake.archive import Archive
-from strom.pipeline.sql.quiet import hush_pyspark
+from strom.pipeline.quiet import hush_pyspark
 from strom.settings import KafkaSettings, PipelineSettings, PostgresSettings, Settings
 from strom.store.jdbc import jdbc_options
 from strom.store.master_data import save_entries

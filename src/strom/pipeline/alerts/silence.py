@@ -3,7 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
 from strom.domain.alerts import SILENT, Alert, quiet_limit_ms, silence
+from strom.pipeline.given import of_meters
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
 from strom.store.alert_tables import Scope
@@ -74,3 +78,11 @@ class Silences:
             for before, after in pairwise(arrived)
             if after - before > limit
         ]
+
+
+def arrivals(fresh: DataFrame, meters: Sequence[str]) -> dict[str, list[int]]:
+    """When each message of these meters arrived."""
+    found: dict[str, list[int]] = {meter: [] for meter in meters}
+    for row in of_meters(fresh, meters).select("meter", F.unix_millis("received").alias("t")).collect():
+        found[row["meter"]].append(row["t"])
+    return found

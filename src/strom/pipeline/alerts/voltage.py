@@ -18,7 +18,7 @@ from strom.domain.alerts import (
     voltage_alerts,
     window_of,
 )
-from strom.pipeline import cells as native
+from strom.domain.run_kinds import PHASES
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
@@ -30,7 +30,7 @@ from strom.store.meter_tables import MeterState
 from strom.store.writes import Work
 
 Key = tuple[str, int]  # meter and window
-_SAMPLES = tuple(f"{phase}_n" for phase in native.PHASES)
+_SAMPLES = tuple(f"{phase}_n" for phase in PHASES)
 
 
 class Voltages:
@@ -49,9 +49,7 @@ class Voltages:
         """What to look at among the stored alerts, and what should be there."""
         over = self._windows_over(work, cells, old, new)
         scopes = [
-            Scope(meter, VOLTAGE, phase, min(starts))
-            for meter, starts in over.items()
-            for phase in native.PHASES
+            Scope(meter, VOLTAGE, phase, min(starts)) for meter, starts in over.items() for phase in PHASES
         ]
         stored = tables.load_alerts(work, scopes)
         since = {meter: min(starts) for meter, starts in over.items()}
@@ -60,7 +58,7 @@ class Voltages:
         windows = tables.load_windows(work, since.items())
         means: defaultdict[tuple[str, str], list[VoltageMean]] = defaultdict(list)
         for (meter, start), window in windows.items():
-            for phase, mv, samples in zip(native.PHASES, window.mv, window.samples, strict=True):
+            for phase, mv, samples in zip(PHASES, window.mv, window.samples, strict=True):
                 if samples:
                     means[meter, phase].append(VoltageMean(start, mv, samples))
         alerts = [
@@ -102,8 +100,8 @@ class Voltages:
             lake_moments_in(self._archive, late, WINDOW_MS)
             .groupBy("meter", "window")
             .agg(
-                F.array(*(F.coalesce(F.sum(phase), F.lit(0)) for phase in native.PHASES)),
-                F.array(*(F.count(phase) for phase in native.PHASES)),
+                F.array(*(F.coalesce(F.sum(phase), F.lit(0)) for phase in PHASES)),
+                F.array(*(F.count(phase) for phase in PHASES)),
             )
         )
         return {(row[0], row[1]): Window(tuple(row[2]), tuple(row[3])) for row in found.collect()}
@@ -138,7 +136,7 @@ def _sums(
             key = (meter, window_of(cell["cell"]))
             if meter in old and cell["first_t"] <= old[meter].newest:
                 late.add(key)
-            mv = tuple([int(cell[phase] or 0) for phase in native.PHASES])
+            mv = tuple([int(cell[phase] or 0) for phase in PHASES])
             sums[key] = _plus(Window(mv, samples), sums.get(key))
     return {key: window for key, window in sums.items() if key not in late}, late
 

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
 from strom.pipeline.bench import frames
 from strom.pipeline.ending import reason_of
-from strom.pipeline.job import Pipeline, Trigger, source
+from strom.pipeline.job import Pipeline
 from strom.pipeline.normalise import normalise
+from strom.pipeline.queries import Trigger, source, start_normalise
+from strom.pipeline.quiet import quiet_session
 from strom.pipeline.readings import typed_readings
-from strom.pipeline.session import build_session
-from strom.pipeline.store_job import STAGES, StoreJob
+from strom.pipeline.stages import STORE_STAGES
+from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -40,21 +42,23 @@ class Took:
         return Took(self.us + other.us, self.cpu_us + other.cpu_us)
 
 
+@contextmanager
+def open_lab(settings: Settings) -> Iterator["Lab"]:
+    """What Spark itself has to say goes to a log."""
+    with quiet_session(settings, "bench") as spark:
+        yield Lab(settings, spark)
+
+
 class Lab:
     """One session for all runs, as in the running pipeline; the servers must be there."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, spark: SparkSession) -> None:
         self._settings = settings
-        self._spark = build_session(settings, "strom-bench")
+        self._spark = spark
         self._jvm: Any = self._spark._jvm
         self._runs = 0
         self._filled = 0
         self._spark.sparkContext.setLogLevel("OFF")  # a real-time query that is stopped writes pages of it
-
-    def close(self) -> None:
-        for query in self._spark.streams.active:
-            query.stop()
-        self._spark.stop()
 
     def fill(self, count: int, meters: int, start_s: int) -> None:
         frames.fill(frames.messages(self._spark, count, meters, start_s), self._settings, topics.RAW)
@@ -77,7 +81,7 @@ class Lab:
     def store_all(self, *, profile_alone: bool, on_batch: Callable[[int], None]) -> Took:
         """`readings` to the tables (and lake and topics) in micro-batches; each has a checkpoint of its own."""
         job = StoreJob(
-            self._settings, self._spark, ("profile",) if profile_alone else STAGES, alone=profile_alone
+            self._settings, self._spark, ("profile",) if profile_alone else STORE_STAGES, alone=profile_alone
         )
 
         def process(batch: DataFrame, batch_id: int) -> None:
@@ -102,13 +106,14 @@ class Lab:
         return typed_readings(frames.as_records(normalise(raw))).localCheckpoint()
 
     def store_job(self) -> StoreJob:
-        return StoreJob(self._settings, self._spark, STAGES)
+        return StoreJob(self._settings, self._spark)
 
     @contextmanager
     def normalising(self, *, realtime: bool) -> Iterator[None]:
         """`normalise` at work on what comes, in real-time mode or in micro-batches as fast as they go."""
-        query = Pipeline(self._settings, ("normalise",)).start_normalise(
+        query = start_normalise(
             self._spark,
+            self._settings,
             Trigger.REAL_TIME if realtime else Trigger.MICRO_BATCHES,
             self._new_checkpoint(),
             start="latest",

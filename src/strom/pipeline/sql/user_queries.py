@@ -19,9 +19,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
 from strom.pipeline.ending import FINISH_SECONDS, let_finish
+from strom.pipeline.quiet import hush_pyspark
 from strom.pipeline.sql.live import LiveQuery, Wish
 from strom.pipeline.sql.query_files import QueryFile, query_paths, read_query
-from strom.pipeline.sql.quiet import hush_pyspark
 from strom.pipeline.sql.spark_words import as_sentence
 from strom.settings import Settings
 

@@ -13,18 +13,16 @@ from strom.errors import StromError
 from strom.pipeline.session import build_session
 from strom.settings import Settings
 
-LOG_NAME = "sql.log"
-
 
 @contextmanager
-def quiet_session(settings: Settings) -> Iterator[SparkSession]:
-    """A session for one command; what Java has to say is in `logs/sql.log` of the home."""
+def quiet_session(settings: Settings, verb: str) -> Iterator[SparkSession]:
+    """A session for one command; what Java has to say is in a log of the command's name below the home."""
     hush_pyspark()
-    log = settings.home.absolute() / "logs" / LOG_NAME
+    log = settings.home.absolute() / "logs" / f"{verb}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         with _standard_error_into(log):
-            spark = build_session(settings, "strom-sql")
+            spark = build_session(settings, f"strom-{verb}")
     except StromError:
         raise
     except Exception as error:
