@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 
 from strom.domain import reading as rules
 from strom.domain.obis import CODE_PATTERN, SPELLINGS
-from strom.pipeline.judge import is_bad_other, matches, other_member, with_value
+from strom.pipeline.judge import is_bad_other, matches, other_member, plausible, told_a_time, with_value
 from strom.pipeline.message import ENTRY, FIELD_SPELLINGS, STRICT, entries, members_as_texts
 
 
 def second_look(text: Column) -> Column:
-    """`reason` if it is none of ours, else what it holds beside the registers with a field as members of `other`, all its `times`, and whether something in it is `bad`.
+    """`reason` if it is none of ours, else what it holds beside the registers with a field as members of `other`, whether something in it is `bad`, the latest time that can be true (`meter_ms`) and whether any was `told`.
 
     Spark's readers ignore what follows the first value. Put into an array before a word that no sender can guess, a
     payload is JSON exactly if that word is the second and last element.
@@ -57,7 +57,10 @@ def _result(
         (nothing if reason is None else reason).cast("string").alias("reason"),
         (F.lit(False) if bad is None else bad).alias("bad"),
         (F.lit("") if other is None else other).alias("other"),
-        (nothing if times is None else times).cast("array<string>").alias("times"),
+        (nothing if times is None else F.array_max(F.transform(times, plausible)))
+        .cast("bigint")
+        .alias("meter_ms"),
+        (F.lit(False) if times is None else F.exists(times, told_a_time)).alias("told"),
     )
 
 
