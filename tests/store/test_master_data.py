@@ -1,6 +1,6 @@
 """What people enter stays theirs: the pipeline's writes beside it change nothing of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -14,12 +14,6 @@ from strom.store.schema import ensure_schema
 from strom.store.writes import Writer
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def writer(stack: Settings) -> Iterator[Writer]:
-    with Writer(stack.postgres_url) as opened:
-        yield opened
 
 
 def one(settings: Settings, meter: str) -> dict[str, Any]:

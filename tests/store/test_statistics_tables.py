@@ -1,11 +1,8 @@
 """Parts of a quarter-hour's statistics add up in the table, whichever way its readings were cut."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
 from strom.domain.statistics import QUANTITIES, Band
-from strom.settings import Settings
 from strom.store.statistics_tables import (
     Part,
     add_statistics,
@@ -17,17 +14,6 @@ from strom.store.writes import Writer, array_of
 
 pytestmark = pytest.mark.stack
 SLOT = 900_000
-
-
-@pytest.fixture
-def writer(stack: Settings) -> Iterator[Writer]:
-    with Writer(stack.postgres_url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def meter(unique: Callable[[str], str]) -> str:
-    return unique("meter")
 
 
 def part(meter: str, **values: list[int]) -> Part:

@@ -1,6 +1,5 @@
 """A piece of work is written whole or not at all, and every write can be repeated."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ from strom.domain.load_profile import Direction, Half, Row
 from strom.domain.segments import Measure, Quality, Rules
 from strom.domain.tariffs import Tariff
 from strom.errors import StromError
-from strom.settings import Settings
 from strom.store import alert_tables, mark_tables, meter_tables, profile_tables, segment_tables
 from strom.store.mark_tables import Mark
 from strom.store.meter_tables import Latest
@@ -22,17 +20,6 @@ from strom.store.writes import Writer
 pytestmark = pytest.mark.stack
 RULES = Rules(limit_w=43_470, noise_mwh=10_000, exact_ms=60_000, linear_ms=7_200_000)
 SLOT = 900_000
-
-
-@pytest.fixture
-def writer(stack: Settings) -> Iterator[Writer]:
-    with Writer(stack.postgres_url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def meter(unique: Callable[[str], str]) -> str:
-    return unique("meter")
 
 
 def stored_row(meter: str, mwh: int = 1_500, version: int = 1) -> StoredRow:

@@ -113,8 +113,12 @@ def matches(text: Column, pattern: str) -> Column:
 
 
 def is_last(character: str, number: Column, text: Column) -> Column:
-    """Whether the text ends with this ASCII character, and there are just so many of it. (Splitting is the quickest way to count.)"""
-    return (F.size(F.split(text, re.escape(character))) == number + 1) & F.endswith(text, F.lit(character))
+    """Whether the text ends with this ASCII character, and there are just so many of it.
+
+    Splitting is the quickest way to count, and stops at one too many: a text may hold a million.
+    """
+    pieces = F.size(F.split(text, re.escape(character), number + 2))
+    return (pieces == number + 1) & F.endswith(text, F.lit(character))
 
 
 def any_of(conditions: Sequence[Column]) -> Column:

@@ -80,8 +80,9 @@ def start_store(
 ) -> StreamingQuery:
     """All stages on `readings` as one query."""
     name = "+".join(job.stages)
+    records = source(spark, settings, topics.READINGS, settings.pipeline.max_batch)
     writer = (
-        typed_readings(source(spark, settings, topics.READINGS, settings.pipeline.max_batch))
+        typed_readings(records, job.fields)
         .writeStream.foreachBatch(job.process)
         .queryName(name)
         .option("checkpointLocation", f"{settings.checkpoint_root}/{name}")

@@ -1,4 +1,4 @@
-"""The settings: every section with its defaults and limits; one frozen object."""
+"""All settings as one frozen object: the sections beside this file and what follows from them together."""
 
 import json
 import os
