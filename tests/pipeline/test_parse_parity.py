@@ -168,6 +168,7 @@ def test_hostile_payloads_come_out_alike(spark: SparkSession) -> None:
                 b"[" * 100_000,
                 b'{"a":' * 5000 + b"1" + b"}" * 5000,
                 good[:-1] + b',"filler":"' + b"x" * 1_000_000 + b'"}',
+                good[:-1] + b',"filler":"' + b"}" * 1_000_000 + b'"}',
                 b"\x00" * 1_000_000,
                 good + good,
                 good + b',"',
