@@ -8,6 +8,8 @@ from strom.domain.run_kinds import PHASES
 
 EXACT = "decimal(20,0)"  # sums and products of hostile values do not fit 64 bits
 
+_LOWER_BITS = 31
+_LOWER = 1 << _LOWER_BITS
 _BANDS = (*(f"{direction}_p" for direction in Direction), *PHASES)  # in the order of `domain/statistics.py`
 _PARTS = {"totals": "", "counts": "_n", "lows": "_low", "highs": "_high"}
 # Ten-minute means are made of these, too.
@@ -20,12 +22,18 @@ def band_columns() -> list[Column]:
         column
         for name in _BANDS
         for column in (
-            F.sum(F.col(name).cast(EXACT)).alias(name),
+            _sum(name).alias(name),
             F.count(name).alias(f"{name}_n"),
             F.min(name).alias(f"{name}_low"),
             F.max(name).alias(f"{name}_high"),
         )
     ]
+
+
+def _sum(name: str) -> Column:
+    """Exact, as the sums of the upper and the lower bits: each fits 64 bits, and sums of decimals take several times as long."""
+    upper, lower = F.shiftright(name, _LOWER_BITS), F.col(name).bitwiseAND(_LOWER - 1)
+    return F.sum(upper).cast(EXACT) * _LOWER + F.sum(lower)
 
 
 def as_arrays(aggregated: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from strom.domain.tariffs import Owner, meter_of
 from strom.pipeline import cells as native
 from strom.pipeline.given import given
 from strom.pipeline.halves import earliest
+from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.registers import METER_TOTALS, Registers
@@ -58,8 +59,7 @@ def _again_from_anchors(
     """Late series are read again from the lake, from before the late reading to their end: the same code as live."""
     anchors = load_anchors(work, late.items())
     since = {key: anchors[key].last_t if key in anchors else None for key in late}
-    moments = _lake_moments(archive, since, registers).persist()
-    try:
+    with held(_lake_moments(archive, since, registers)) as moments:
         cells = native.collected(native.series_cells(moments, limits, registers.by))
         restarted = {key: _tail_at(anchor, tails[key]) for key, anchor in anchors.items()}
         replaced = {key: anchors[key].slot if key in anchors else BEFORE_ALL for key in late}
@@ -70,8 +70,6 @@ def _again_from_anchors(
             limits.energy,
             replaced,
         ).updates
-    finally:
-        moments.unpersist()
 
 
 def _tail_at(anchor: Segment, tail: Tail) -> Tail:

@@ -32,15 +32,17 @@ def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> 
     else wrote into the topic) has no origin and is left out.
     """
     origin = header(topics.HEADER_ORIGIN).cast("string")
-    text = F.col("value").cast("string")
     schema = ", ".join(f"{field} {_TYPES[field]}" for field in ALL_FIELDS if field in fields)
-    return records.select(
+    placed = ("origin", "published", "partition", "offset", "timestamp")
+    # The headers first, in a step of its own: what stands beside the unfolding is copied by it.
+    return (
+        records.select(
+            F.col("value").cast("string").alias("value"),
+            F.when(origin.rlike(_ORIGIN_PATTERN), origin).alias("origin"),
+            header(topics.HEADER_PUBLISHED).cast("string").try_cast("bigint").alias("published"),
+            *placed[2:],
+        )
         # Unfolded rather than selected: a filter on a selected field would go below it, and parse the text once more.
-        F.inline(F.array(F.from_json(text, schema))),
-        text.alias("value"),
-        F.when(origin.rlike(_ORIGIN_PATTERN), origin).alias("origin"),
-        header(topics.HEADER_PUBLISHED).cast("string").try_cast("bigint").alias("published"),
-        "partition",
-        "offset",
-        "timestamp",
-    ).where("meter IS NOT NULL AND at IS NOT NULL AND received IS NOT NULL AND origin IS NOT NULL")
+        .select(F.inline(F.array(F.from_json("value", schema))), "value", *placed)
+        .where("meter IS NOT NULL AND at IS NOT NULL AND received IS NOT NULL AND origin IS NOT NULL")
+    )

@@ -22,6 +22,7 @@ from strom.pipeline.alerts.runs import Runs
 from strom.pipeline.alerts.silence import Silences, arrivals, lasting
 from strom.pipeline.alerts.voltage import Voltages
 from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
+from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.late import count_late, set_aside, too_late
 from strom.pipeline.limits import Limits
@@ -87,32 +88,25 @@ class StoreJob:
         """Take in one micro-batch; repeating it changes nothing."""
         with self._writer.work() as work:
             before = load_marks(work, self._job)
-            held = fresh_readings(batch, before).persist()
-            try:
-                reached = reached_marks(held, self._late_ms)
-                fresh = each_once(held) if reached.repeated else held
+            with held(fresh_readings(batch, before)) as fresh:
+                reached = reached_marks(fresh, self._late_ms)
+                fresh = each_once(fresh) if reached.repeated else fresh
                 with self._archived(work, fresh, reached, before, batch_id):
                     if reached.count and self.stages != ("archive",):
                         self._tables(work, self._timely(work, fresh, reached.late))
                 self._outbox.confirm()
                 save_marks(work, self._job, reached.marks)
-            finally:
-                held.unpersist()
 
     def take_again(self, read: Callable[[], DataFrame], also: Callable[[Work], None]) -> None:
         """Take in readings that the lake holds, whether the tables have them or not: the same code, no marks.
 
         `read` is asked when nobody else writes these tables any more; `also` ends the same transaction.
         """
-        with self._writer.work() as work:
-            readings = read().persist()
-            try:
-                late = count_late(readings, self._late_ms)
-                self._tables(work, self._timely(work, readings, late))
-                self._outbox.confirm()
-                also(work)
-            finally:
-                readings.unpersist()
+        with self._writer.work() as work, held(read()) as readings:
+            late = count_late(readings, self._late_ms)
+            self._tables(work, self._timely(work, readings, late))
+            self._outbox.confirm()
+            also(work)
 
     def _timely(self, work: Work, readings: DataFrame, late: int) -> DataFrame:
         """Without those that came too late, which are set aside."""

@@ -94,11 +94,10 @@ class Lab:
         finally:
             job.close()
 
-    def windows_all(self) -> Took:
+    def windows_all(self, *, parsed_once: bool = False) -> Took:
         """The bare windows over `readings`, in the same micro-batches and with Spark's own state."""
-        return self._batches(
-            frames.bare_windows(self._readings()).writeStream.format("noop").outputMode("update")
-        )
+        windows = frames.bare_windows(self._readings(), parsed_once=parsed_once)
+        return self._batches(windows.writeStream.format("noop").outputMode("update"))
 
     def readings_of(self, count: int, meters: int, start_s: int, *, first: int, active: int) -> DataFrame:
         """A micro-batch of readings that only `active` of the meters sent, without the way through Kafka."""

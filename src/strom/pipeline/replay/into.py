@@ -5,6 +5,7 @@ meanwhile is taken in at the end, in the order of its arrival, as the live pipel
 """
 
 import time
+from contextlib import closing
 from dataclasses import replace
 from threading import Event
 
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 
 from strom.domain.reading import time_text
 from strom.errors import StromError
+from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.lake.table import Lake, in_span
 from strom.pipeline.replay.job import Outcome, Pace, Report, of_plan, refuse_nothing
@@ -138,10 +140,11 @@ class Into:
         before = progress.lake_version or 0
         if version == before:
             return progress
-        added = of_plan(self._lake.added(before, version), self._plan).persist()
-        counts = {row[0]: row[1] for row in added.groupBy("_commit_version").count().collect()}
-        job = StoreJob(self._settings, self._spark, tells=False)
-        try:
+        with (
+            held(of_plan(self._lake.added(before, version), self._plan)) as added,
+            closing(StoreJob(self._settings, self._spark, tells=False)) as job,
+        ):
+            counts = {row[0]: row[1] for row in added.groupBy("_commit_version").count().collect()}
             for last, count in by_version(counts):
                 progress = self._take_added(job, added, progress, last, count)
             progress = replace(progress, lake_version=version)
@@ -149,9 +152,6 @@ class Into:
                 tables.save_progress(work, progress)
                 tables.save_lake_marks(work, jobs, marks)
             self._tick(job, version)
-        finally:
-            added.unpersist()
-            job.close()
         self._report(f"{sum(counts.values()):,} readings came meanwhile and are in, too")
         return progress
 
