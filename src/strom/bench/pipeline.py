@@ -14,7 +14,7 @@ from strom.store.schema import empty_tables
 MB = 1 << 20
 _WARM_UP_SHARE = 0.25  # of the messages
 _LEAST_BATCHES = 4  # the first of them is not counted
-PARTS = ("normalise", "all", "profile", "latency", "growth")
+PARTS = ("normalise", "all", "memory", "profile", "latency", "growth")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PipelineBench:
     def run(self) -> Report:
         plan = self._plan
         with open_lab(self._settings) as lab:
-            if {"normalise", "all", "profile"} & set(plan.parts):
+            if {"normalise", "all", "memory", "profile"} & set(plan.parts):
                 self._say(f"making {plan.messages:,} messages")
                 lab.fill(plan.messages, plan.meters, START_S)
                 limit = self._normalise(lab) if {"normalise", "all"} & set(plan.parts) else None
@@ -89,16 +89,20 @@ class PipelineBench:
         self._say("normalise, Kafka to Kafka")
         first = lab.normalise_all()
         self._figure("normalise to Kafka", first)
-        if "all" in self._plan.parts and limit is not None:
-            self._all(lab, first, limit)
+        if {"all", "memory"} & set(self._plan.parts):
+            self._say("archive, profile, latest and watch")
+            second = lab.store_all(
+                profile_alone=False, on_batch=lambda number: self._after_batch(lab, number)
+            )
+            self._figure("stages on readings", second)
+            if "all" in self._plan.parts and limit is not None:
+                self._all(first + second, limit)
+            if "memory" in self._plan.parts:
+                self._memory()
         if "profile" in self._plan.parts:
             self._profile(lab)
 
-    def _all(self, lab: Lab, first: Took, limit: Took) -> None:
-        self._say("archive, profile, latest and watch")
-        second = lab.store_all(profile_alone=False, on_batch=lambda number: self._after_batch(lab, number))
-        self._figure("stages on readings", second)
-        together = first + second
+    def _all(self, together: Took, limit: Took) -> None:
         self._add(
             Measure(
                 "all stages, lake, Postgres",
@@ -108,6 +112,8 @@ class PipelineBench:
                 at_least=0.2,
             )
         )
+
+    def _memory(self) -> None:
         early, late = _halves(self._heap)
         figures = self._result.figures
         figures["heap, first half MB"], figures["heap, second half MB"] = early / MB, late / MB

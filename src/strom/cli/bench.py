@@ -30,7 +30,7 @@ def pipeline(
     messages: Annotated[int | None, typer.Option(min=10_000, help="Another number of messages.")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="normalise, all, profile, latency or growth; can be given several times."),
+        typer.Option(help="normalise, all, memory, profile, latency or growth; can be given several times."),
     ] = None,
     meters: Annotated[int, typer.Option(min=1, help="How many meters send them.")] = 10_000,
     plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-pipeline.svg"),
