@@ -22,7 +22,8 @@ from tests.e2e.everything import assert_same, everything, whatever_the_batches
 from tests.e2e.far import Reference, beside, catching_up, far_settings, said
 from tests.e2e.killing import carry_out, draw
 from tests.e2e.raw import FIRST_MS, arrivals, put_raw
-from tests.e2e.way import await_taken_in, await_true, outcomes, records
+from tests.e2e.way import await_taken_in, outcomes, records
+from tests.waiting import until
 
 pytestmark = [pytest.mark.far, pytest.mark.timeout(1800)]
 
@@ -70,7 +71,7 @@ def test_kills_at_random_moments_lose_double_and_change_nothing(
     sender.join()
     assert publisher.progress.finished
 
-    await_true(lambda: _all_arrived(settings), "an outcome of every raw record")
+    until(lambda: _all_arrived(settings), "an outcome of every raw record")
     await_taken_in(settings)
     far.halt("pipeline")
 
@@ -95,7 +96,7 @@ def test_a_worker_that_is_lost_in_the_middle_changes_no_row(
     expected = reference.get()
     settings = beside(far.settings, tmp_path / "lost", far.settings.spark_master)
     with catching_up(settings) as process:
-        await_true(lambda: _is_under_way(settings), "the first readings in the tables")
+        until(lambda: _is_under_way(settings), "the first readings in the tables")
         worker = far.kill("spark-worker-1")
         assert process.poll() is None, "it had ended before the worker was lost"
         assert process.wait() == 0, said(settings)

@@ -13,7 +13,8 @@ from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.streams import topics
 from tests.e2e.by_the_rules import expected_rows, stored_rows
-from tests.e2e.way import await_taken_in, await_true, outcomes, records
+from tests.e2e.way import await_taken_in, outcomes, records
+from tests.waiting import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
@@ -33,13 +34,13 @@ def test_killed_bridge_pipeline_and_broker_lose_and_double_nothing(whole: Stack,
     sender = threading.Thread(target=publisher.run, args=(threading.Event(),), daemon=True)
     sender.start()
     for part, share in (("bridge", 200), ("pipeline", 500), ("kafka", 900)):
-        await_true(lambda share=share: publisher.progress.published >= share, f"{share} published")  # type: ignore[misc]
+        until(lambda share=share: publisher.progress.published >= share, f"{share} published")  # type: ignore[misc]
         gone = whole.kill(part)
         whole.await_ready(part, other_than=gone)
     sender.join()
     assert publisher.progress.finished
 
-    await_true(lambda: _all_arrived(settings), "an outcome of every raw record")
+    until(lambda: _all_arrived(settings), "an outcome of every raw record")
     await_taken_in(settings)
 
     raw = [record.value for record in records(settings, topics.RAW)]

@@ -1,7 +1,6 @@
 """Puts messages in at the first door and reads what came out at the last, as a user of the whole would."""
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import paho.mqtt.client as paho
@@ -12,15 +11,7 @@ from strom.store.reads import taken_in
 from strom.streams import topics
 from strom.streams.consumer import Record, Records
 from strom.streams.start import EARLIEST
-
-PATIENCE = 600.0  # not asserted: a busy machine may take its time
-
-
-def await_true(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain: {what}"
-        time.sleep(0.2)
+from tests.waiting import PATIENCE, until
 
 
 def publish(settings: Settings, messages: Iterable[tuple[str, bytes]]) -> int:
@@ -74,7 +65,7 @@ def await_outcomes(settings: Settings, payloads: Sequence[bytes]) -> list[Outcom
         there = {outcome.payload for outcome in outcomes(settings).values()}
         return there.issuperset(payloads)
 
-    await_true(arrived, "every payload in readings or the dead letter")
+    until(arrived, "every payload in readings or the dead letter")
     by_payload = {outcome.payload: outcome for outcome in outcomes(settings).values()}
     return [by_payload[payload] for payload in payloads]
 
@@ -90,7 +81,7 @@ def await_taken_in(settings: Settings) -> None:
         stored = taken_in(settings.postgres_url)
         return all(stored.get(partition, -1) >= offset for partition, offset in last.items())
 
-    await_true(all_taken_in, "every reading in the tables")
+    until(all_taken_in, "every reading in the tables")
 
 
 def _place(record: Record) -> str:

@@ -1,14 +1,8 @@
 """Runs bridges as users do, publishes with an independent MQTT client, and reads what has come to Kafka."""
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
@@ -16,20 +10,13 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from strom.settings import BridgeSettings, Settings
-from strom.stack.ready import announced_pid
 from strom.streams.consumer import Record, Records
 from strom.streams.start import EARLIEST
 from strom.streams.topics import HEADER_TOPIC, RAW
+from tests.running import Running, running, start
+from tests.waiting import until
 
 SECONDS = 90.0
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition; one that never comes true fails the test by its name."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"never came true: {what}"
-        time.sleep(0.05)
 
 
 def own_bridge(settings: Settings, home: Path, topic: str, **bridge: object) -> Settings:
@@ -43,50 +30,13 @@ def own_bridge(settings: Settings, home: Path, topic: str, **bridge: object) -> 
     )
 
 
-@dataclass
-class RunningBridge:
-    settings: Settings
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def await_log(self, words: str) -> None:
-        until(lambda: words in self.log.read_text(encoding="utf-8"), f"the bridge logs {words!r}")
-
-    def await_ready(self) -> None:
-        until(lambda: announced_pid(self.settings.home, "bridge") == self.process.pid, "the bridge is ready")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(SECONDS)
-
-    def stop(self) -> int:
-        self.process.terminate()
-        return self.process.wait(SECONDS)
+def start_bridge(settings: Settings) -> Running:
+    return start(settings, "bridge", "bridge")
 
 
-def start_bridge(settings: Settings) -> RunningBridge:
-    settings.home.mkdir(parents=True, exist_ok=True)
-    log = settings.home / "bridge.log"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STROM_")}
-    with log.open("ab") as stream:
-        process = _spawn(environment | settings.as_environment(), stream)
-    return RunningBridge(settings, process, log)
-
-
-def _spawn(environment: dict[str, str], stream: IO[bytes]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "strom", "bridge"], env=environment, stderr=stream)
-
-
-@contextmanager
-def bridging(settings: Settings) -> Iterator[RunningBridge]:
+def bridging(settings: Settings) -> AbstractContextManager[Running]:
     """A bridge that is ready; asked to stop at the end unless the test has ended it."""
-    bridge = start_bridge(settings)
-    try:
-        bridge.await_ready()
-        yield bridge
-    finally:
-        if bridge.process.poll() is None:
-            bridge.stop()
+    return running(settings, "bridge", "bridge")
 
 
 class Publisher:

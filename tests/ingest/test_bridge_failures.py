@@ -23,8 +23,8 @@ from tests.ingest.bridging import (
     publish_all,
     raw_records,
     start_bridge,
-    until,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 
@@ -105,7 +105,7 @@ def test_qos_0_is_bounded_too_while_kafka_hangs(servers: Stack, settings: Settin
         bridge.await_log("Kafka confirms again")
         await_raw(settings, topic, INFLIGHT)
         assert bridge.stop() == 0
-    held = bridge.log.read_text(encoding="utf-8").split("holding ")[1].split()[0]
+    held = bridge.log.split("holding ")[1].split()[0]
     assert int(held) <= 2 * INFLIGHT
 
 
@@ -122,7 +122,7 @@ def test_mosquitto_restarted_in_the_middle_loses_nothing(
         records = await_raw(settings, topic, 600)
         assert bridge.stop() == 0
     assert {record.value for record in records} == set(payloads(600))
-    assert "continuing the session" in bridge.log.read_text(encoding="utf-8")
+    assert "continuing the session" in bridge.log
 
 
 def test_a_bridge_that_holds_can_be_stopped_and_the_next_one_brings_the_rest(

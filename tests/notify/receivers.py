@@ -23,14 +23,6 @@ from strom.notify.outlet import Notice
 SECONDS = 120.0
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition; one that never comes true fails the test by its name."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"never came true: {what}"
-        time.sleep(0.02)
-
-
 def alert(name: str, meter: str = "haus-1", **more: Any) -> dict[str, Any]:
     """An alert of a moment ago, as the topic tells it."""
     record: dict[str, Any] = {"v": 1, "id": name, "meter": meter, "kind": "silent", "severe": False}

@@ -1,20 +1,15 @@
 """Runs senders of alerts as users do, and writes alerts into the topic as the pipeline does."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from strom.settings import AlertsSettings, Settings
-from strom.stack.ready import announced_pid
 from strom.streams.producer import open_producer
 from strom.streams.topics import ALERTS
-from tests.notify.receivers import SECONDS, until
+from tests.notify.receivers import SECONDS
+from tests.running import Running, running, start
 
 
 def sender_settings(servers: Settings, home: Path, name: str, **outlets: dict[str, Any]) -> Settings:
@@ -43,54 +38,10 @@ def tell(settings: Settings, *records: dict[str, Any] | bytes) -> None:
     assert producer.flush(SECONDS) == 0
 
 
-@dataclass
-class RunningSender:
-    settings: Settings
-    process: subprocess.Popen[bytes]
-    log_file: Path
-
-    @property
-    def log(self) -> str:
-        return self.log_file.read_text(encoding="utf-8")
-
-    def await_log(self, words: str) -> None:
-        until(lambda: words in self.log, f"the sender logs {words!r}")
-
-    def await_ready(self) -> None:
-        until(
-            lambda: announced_pid(self.settings.home, "alerts") == self.process.pid,
-            f"the sender is ready: {self.log}",
-        )
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(SECONDS)
-
-    def stop(self) -> int:
-        self.process.terminate()
-        return self.process.wait(SECONDS)
+def start_sender(settings: Settings) -> Running:
+    return start(settings, "alerts", "alerts", "send")
 
 
-def start_sender(settings: Settings) -> RunningSender:
-    settings.home.mkdir(parents=True, exist_ok=True)
-    path = settings.home / "alerts.log"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STROM_")}
-    with path.open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "strom", "alerts", "send"],
-            env=environment | settings.as_environment(),
-            stderr=log,
-        )
-    return RunningSender(settings, process, path)
-
-
-@contextmanager
-def sending(settings: Settings) -> Iterator[RunningSender]:
+def sending(settings: Settings) -> AbstractContextManager[Running]:
     """A sender that is ready; asked to stop at the end unless the test has ended it."""
-    sender = start_sender(settings)
-    try:
-        sender.await_ready()
-        yield sender
-    finally:
-        if sender.process.poll() is None:
-            sender.stop()
+    return running(settings, "alerts", "alerts", "send")

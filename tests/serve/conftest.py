@@ -6,7 +6,8 @@ import pytest
 
 from strom.settings import Settings
 from tests.serve.feeder import Feeder
-from tests.serve.running import Page, at_port, serving, until
+from tests.serve.running import Page, at_port, serving
+from tests.waiting import until
 
 
 @pytest.fixture(scope="session")

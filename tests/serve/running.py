@@ -1,22 +1,18 @@
 """Starts the page as users do: `strom serve` in a process of its own."""
 
-import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import httpx
 
 from strom.settings import PageSettings, Settings
 
 ANSWER_SECONDS = 60
-Result = TypeVar("Result")
 
 
 @dataclass
@@ -31,20 +27,10 @@ class Page:
         return self.client.get(f"{self.address}{path}", params=query or None)
 
 
-def until(ask: Callable[[], Result | None]) -> Result:
-    """Ask again until the answer is true; an answer that never comes fails the test."""
-    deadline = time.monotonic() + ANSWER_SECONDS
-    while not (found := ask()):
-        assert time.monotonic() < deadline, "this never came true"
-        time.sleep(0.05)
-    return found
-
-
 def start_serve(settings: Settings) -> subprocess.Popen[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STROM_")}
     return subprocess.Popen(
         [sys.executable, "-m", "strom", "serve"],
-        env=environment | settings.as_environment(),
+        env=settings.child_environment(),
         cwd=settings.home,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from tests.serve.feeder import Feeder, House, reading
-from tests.serve.running import Page, until
+from tests.serve.running import Page
+from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 Unique = Callable[[str], str]

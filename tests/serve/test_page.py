@@ -13,7 +13,8 @@ from playwright.sync_api import Page as Tab
 
 from strom.settings import Settings
 from tests.serve.feeder import Feeder, House, reading
-from tests.serve.running import Page, at_port, free_port, serving, until
+from tests.serve.running import Page, at_port, free_port, serving
+from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 Unique = Callable[[str], str]

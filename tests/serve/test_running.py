@@ -12,7 +12,8 @@ from strom.errors import StromError
 from strom.serve.assets import Assets
 from strom.settings import KafkaSettings, PageSettings, PostgresSettings, Settings
 from strom.store.schema import connect
-from tests.serve.running import at_port, free_port, serving, start_serve, until
+from tests.serve.running import at_port, free_port, serving, start_serve
+from tests.waiting import until
 
 
 def nowhere(home: Path) -> Settings:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from strom.cli.options import HomeOption, settings_from
+from strom.cli.running import end_like_ctrl_c
 from strom.errors import StromError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def pipeline(
     plan = replace(plan, messages=messages or plan.messages, meters=meters, parts=tuple(only or PARTS))
     if unknown := set(plan.parts) - set(PARTS):
         raise StromError(f"--only {min(unknown)} is unknown; there are {', '.join(PARTS)}.")
+    end_like_ctrl_c()
     with own_servers(settings_from(home=home), _say) as settings:
         report = PipelineBench(settings, plan, _say).run()
     plot.write_text(as_svg(report), encoding="utf-8")

@@ -25,3 +25,8 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def end_like_ctrl_c() -> None:
+    """From now on SIGTERM is raised where the work is, as Ctrl-C is: what it started is ended and removed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)

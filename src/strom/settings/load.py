@@ -67,7 +67,7 @@ def _from_environment(environ: dict[str, str]) -> list[tuple[str, Any, str]]:
     found: list[tuple[str, Any, str]] = []
     for variable in sorted(name for name in environ if name.startswith(ENV_PREFIX)):
         if variable not in by_variable:
-            raise StromError(f"{variable} is not a setting of Strom{_closest(variable, by_variable)}.")
+            raise StromError(f"{variable} is not a setting of Strom{_closest(variable, by_variable)}")
         if environ[variable] != "":
             name = by_variable[variable]
             value = environ[variable]
@@ -107,7 +107,7 @@ def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
     if first["loc"][0] == "groups" and origin != FILE_NAME:
         prefix, where = f"{origin}: ", dotted
     if first["type"] == "extra_forbidden":
-        return f"{prefix}{where} is not a setting of Strom{_closest(dotted, _names_like(first['loc']))}."
+        return f"{prefix}{where} is not a setting of Strom{_closest(dotted, _names_like(first['loc']))}"
     if first["type"] == "missing":
         return f'{prefix}{where} is missing; name the meters of the group, for example ["haus-*"].'
     if first["type"] in ("model_type", "dict_type"):
@@ -124,8 +124,9 @@ def _names_like(place: tuple[int | str, ...]) -> list[str]:
 
 
 def _closest(name: str, known: Iterable[str]) -> str:
+    """How the sentence ends."""
     match = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {match[0]}?"[:-1] if match else "; `strom settings` lists them"
+    return f"; did you mean {match[0]}?" if match else "; `strom settings` lists them."
 
 
 def _check_address(settings: Settings) -> None:

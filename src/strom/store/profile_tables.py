@@ -96,16 +96,32 @@ def load_gaps(work: Work, since: Iterable[tuple[str, int]]) -> dict[GapKey, GapH
 
 def save_gaps(work: Work, gaps: dict[GapKey, GapHalves]) -> None:
     """A gap without either direction is deleted."""
-    for (meter, start, end), halves in gaps.items():
-        key = (meter, moment(start), moment(end))
-        if not halves:
-            work.execute('DELETE FROM gaps WHERE meter = %s AND start = %s AND "end" = %s', *key)
-            continue
-        work.execute(
-            'INSERT INTO gaps VALUES (%s, %s, %s, %s, %s) ON CONFLICT (meter, start, "end") DO UPDATE '
-            "SET import_wh = excluded.import_wh, export_wh = excluded.export_wh",
-            *(*key, wh(halves.get(Direction.IMPORT)), wh(halves.get(Direction.EXPORT))),
-        )
+    replace_gaps(
+        work,
+        "gaps",
+        "meter",
+        [
+            (meter, moment(start), moment(end), *gap_energies(halves))
+            for (meter, start, end), halves in gaps.items()
+        ],
+    )
+
+
+def replace_gaps(work: Work, table: str, owner: str, rows: Sequence[Sequence[object]]) -> None:
+    """Put these rows in the place of those with the same owner (its columns) and borders; ones without any energy go."""
+    if not rows:
+        return
+    key, staged = f'{owner}, start, "end"', f"new_{table}"
+    work.stage(staged, f"LIKE {table}", rows)
+    work.execute(f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {staged})")  # noqa: S608 - names
+    work.execute(
+        f"INSERT INTO {table} SELECT * FROM {staged} WHERE coalesce(import_wh, export_wh) IS NOT NULL"  # noqa: S608
+    )
+
+
+def gap_energies(halves: GapHalves) -> tuple[Decimal | None, Decimal | None]:
+    """Import and export in Wh, as the tables have them."""
+    return wh(halves.get(Direction.IMPORT)), wh(halves.get(Direction.EXPORT))
 
 
 def gap_halves(imported: Decimal | None, exported: Decimal | None) -> GapHalves:

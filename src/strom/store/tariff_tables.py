@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from strom.domain.load_profile import Direction
 from strom.domain.tariffs import Tariff
 from strom.store.profile_tables import (
     LOADED,
     REPLACED,
     GapHalves,
     StoredRow,
+    gap_energies,
     gap_halves,
     loaded,
     millis,
     moment,
+    replace_gaps,
     row_values,
-    wh,
 )
 from strom.store.writes import Work
 
@@ -75,19 +75,15 @@ def load_gaps(work: Work, since: Iterable[RowKey]) -> dict[GapKey, GapHalves]:
 
 def save_gaps(work: Work, gaps: Mapping[GapKey, GapHalves]) -> None:
     """A gap without either direction is deleted."""
-    for (tariff, start, end), halves in gaps.items():
-        key = (*tariff, moment(start), moment(end))
-        if not halves:
-            work.execute(
-                'DELETE FROM tariff_gaps WHERE meter = %s AND tariff = %s AND start = %s AND "end" = %s', *key
-            )
-            continue
-        work.execute(
-            "INSERT INTO tariff_gaps VALUES (%s, %s, %s, %s, %s, %s) "
-            'ON CONFLICT (meter, tariff, start, "end") DO UPDATE '
-            "SET import_wh = excluded.import_wh, export_wh = excluded.export_wh",
-            *(*key, wh(halves.get(Direction.IMPORT)), wh(halves.get(Direction.EXPORT))),
-        )
+    replace_gaps(
+        work,
+        "tariff_gaps",
+        "meter, tariff",
+        [
+            (*tariff, moment(start), moment(end), *gap_energies(halves))
+            for (tariff, start, end), halves in gaps.items()
+        ],
+    )
 
 
 def _stage_spans(work: Work, since: Iterable[RowKey]) -> None:

@@ -1,7 +1,6 @@
 """Puts readings into the topic as `normalise` writes them, and asks in SQL, for the tests of both ways of asking."""
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +22,8 @@ from strom.streams.consumer import Records
 from strom.streams.producer import open_producer
 from strom.streams.start import EARLIEST, Kind, Start
 from tests.pipeline.batches import START, Sent
+from tests.waiting import until
 
-PATIENCE = 240.0
 MINUTE = 60_000
 
 
@@ -76,16 +75,9 @@ class Listening:
         self.query.stop()
 
     def await_rows(self, done: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        await_true(lambda: self.query.exception() is not None or done(self.rows))
+        until(lambda: self.query.exception() is not None or done(self.rows))
         assert self.query.exception() is None, self.query.exception()
         return self.rows
-
-
-def await_true(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 def set_area(settings: Settings, meter: str, area: str) -> None:

@@ -10,17 +10,9 @@ from strom.errors import StromError
 from strom.pipeline.quiet import hush_pyspark
 from strom.pipeline.sql.live import LiveQuery, Watch, Wish
 from strom.settings import PipelineSettings, Settings
-from tests.pipeline.sql.asking import (
-    Listening,
-    at_minute,
-    await_true,
-    now_ms,
-    send,
-    set_area,
-    since,
-    values_in,
-)
+from tests.pipeline.sql.asking import Listening, at_minute, now_ms, send, set_area, since, values_in
 from tests.streams.writing import topic_of
+from tests.waiting import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
@@ -69,7 +61,7 @@ def test_windows_are_told_once_when_they_are_over_and_a_restart_goes_on(
     wish = Wish(text, since(now_ms(), late_ms=60_000), topic)
     send(own, [at_minute(meter, minute, minute, import_w=100 * minute) for minute in (1, 2, 3)])
     first = LiveQuery(spark, own, wish).start_into("mean", trigger_seconds=0.1)
-    await_true(lambda: any(each["numInputRows"] for each in first.recentProgress))
+    until(lambda: any(each["numInputRows"] for each in first.recentProgress))
     first.stop()
     send(own, [at_minute(meter, 14, 14, import_w=600), at_minute(meter, 40, 40)])
     live = LiveQuery(spark, own, wish)
@@ -81,7 +73,7 @@ def test_windows_are_told_once_when_they_are_over_and_a_restart_goes_on(
             {"meter": meter, "start": "2026-01-01T00:00:00.000Z", "mean": 300, "n": 4},
         )
     ]
-    await_true(lambda: values_in(own, topic) == told)
+    until(lambda: values_in(own, topic) == told)
     send(own, [at_minute(meter, 3, 99, import_w=9)])  # more than a minute behind the newest
     watch.until(lambda: watch.late > 0, None)
     assert values_in(own, topic) == told

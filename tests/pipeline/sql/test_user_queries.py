@@ -12,7 +12,8 @@ from strom.pipeline.sql.check import checked
 from strom.pipeline.sql.user_queries import UserQueries
 from strom.settings import PipelineSettings, Settings
 from strom.stack.state import status
-from tests.pipeline.sql.asking import at_minute, await_true, from_now, send, set_area, values_in
+from tests.pipeline.sql.asking import at_minute, from_now, send, set_area, values_in
+from tests.waiting import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[3] / "examples" / "queries"
@@ -59,7 +60,7 @@ def test_a_broken_query_is_told_and_the_others_run(
     assert "begin with `-- into: TOPIC`" in str(why["nowhere.sql"])
     assert "readings is written by Strom itself" in str(why["own.sql"])
     send(own, [at_minute(meter, 0, 0, import_w=5)])
-    await_true(lambda: values_in(own, topic) == [(meter, {"import_w": 5})])
+    until(lambda: values_in(own, topic) == [(meter, {"import_w": 5})])
 
     # What the pipeline writes down is what `strom status` shows of the pipeline, as long as it lives.
     written = json.loads(own.query_states.read_text())
@@ -77,7 +78,7 @@ def test_a_broken_query_is_told_and_the_others_run(
     queries.round(1)
     assert sorted(queries.states) == ["good.sql", "own.sql", "wrong.sql"]
     assert broken(queries)["wrong.sql"] is None
-    await_true(lambda: values_in(own, f"{topic}-too") == [(meter, {"import_w": 5})])
+    until(lambda: values_in(own, f"{topic}-too") == [(meter, {"import_w": 5})])
     queries.stop()
     assert "queries" not in status(own)["pipeline"]
 
@@ -93,7 +94,7 @@ def test_a_query_that_fails_is_tried_again_with_longer_pauses(
     queries.round(0)
     now = 0.0
     for failures in (1, 2):
-        await_true(lambda at=now: _state_at(queries, at) == "broken")  # type: ignore[misc]
+        until(lambda at=now: _state_at(queries, at) == "broken")  # type: ignore[misc]
         state = queries.states["q.sql"]
         assert state["failures"] == failures
         assert str(state["why"]).startswith("Division by zero")
@@ -137,7 +138,7 @@ def test_the_examples_run_and_tell_what_they_say(
         send(own, [at_minute(north, 300_000, 0, import_w=3000, voltage_l1_v=231.5, voltage_l2_v=254)])
         send(own, [at_minute(south, 300_001, 0, import_w=1000, voltage_l1_v=230)])
         send(own, [at_minute(south, 300_040, 1, import_w=1)])
-        await_true(
+        until(
             lambda: all(
                 values_in(own, f"{mark}-{name}")
                 for name in ("power-by-area", "top-loads", "voltage-out-of-band")
