@@ -19,6 +19,7 @@ from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.domain.tariffs import TARIFFS, Tariff
 from strom.errors import StromError
 from strom.pipeline.limits import Limits
+from strom.pipeline.portions import MOST_CELLS
 from strom.pipeline.store_job import StoreJob
 from strom.settings import GroupSettings, PipelineSettings, PostgresSettings, RuleSettings, Settings
 from strom.store import tariff_tables
@@ -195,10 +196,12 @@ def with_groups(settings: Settings) -> Settings:
     return settings.model_copy(update={"rules": rules, "groups": groups})
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("seed", "most_cells"), [(1, MOST_CELLS), (2, 40)])
 def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
-    own: Settings, spark: SparkSession, seed: int, monkeypatch: pytest.MonkeyPatch
+    own: Settings, spark: SparkSession, seed: int, most_cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With few cells at once nearly every batch is taken in in portions."""
+    monkeypatch.setattr("strom.pipeline.portions.MOST_CELLS", most_cells)
     own = with_groups(own)
     chance = random.Random(seed)
     merged = []

@@ -21,18 +21,19 @@ def too_late(late_ms: int) -> Column:
     return F.unix_millis("received") - F.unix_millis("at") > F.lit(late_ms)
 
 
-def count_late(readings: DataFrame, late_ms: int) -> int:
-    return int(readings.where(too_late(late_ms)).count())
+def counts(readings: DataFrame, late_ms: int) -> tuple[int, int]:
+    """How many there are, and how many of them are too late."""
+    (found,) = readings.agg(F.count("*"), F.count_if(too_late(late_ms))).collect()
+    return found[0], found[1]
 
 
 def set_aside(work: Work, readings: DataFrame, late_ms: int) -> int:
     """Keep what is too late beside the quarter-hours, each once; returns how many were not there before."""
-    rows = (
-        readings.where(too_late(late_ms))
-        .select("meter", F.unix_millis("at"), F.unix_millis("received"), "origin", lake_json())
-        .collect()
+    rows = readings.where(too_late(late_ms)).select(
+        "meter", F.unix_millis("at"), F.unix_millis("received"), "origin", lake_json()
     )
-    added = save_late(work, [tuple(row) for row in rows])
+    # Whoever fills in years of history sends many of them.
+    added = save_late(work, map(tuple, rows.toLocalIterator()))
     if added:
         log.warning(
             "%s readings came too late for the quarter-hours and were set aside; `strom pipeline late` lists them",

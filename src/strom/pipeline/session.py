@@ -1,5 +1,6 @@
 """The one Spark session of a process, with the jars that the set-up fetched; knows no job and no topic."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,11 @@ from strom.errors import StromError
 from strom.pipeline import cluster
 from strom.settings import Settings
 
+# Wide projections become long methods, which the JVM would leave interpreted, several times slower.
 _JAVA_OPTIONS = "-XX:-DontCompileHugeMethods"
+# Rows make much garbage that dies at once, and the default collector goes through the whole heap for it again and again.
+_COLLECTOR = "-XX:+UseParallelGC"
+_CHOSEN_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 
 
 def connector_jars() -> list[Path]:
@@ -24,7 +29,7 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
     """A session with Delta, UTC and the settings that every stage relies on."""
     cluster.refuse_if_away(settings)
     cluster.warn_of_local_paths(settings)
-    java_options = " ".join(filter(None, (_JAVA_OPTIONS, settings.spark.java_options)))
+    java_options = _java_options(settings.spark.java_options)
     # Jars are given to the executors by the driver, wherever those run.
     more_jars = [] if settings.spark.jars is None else settings.spark.jars.split(",")
     builder = (
@@ -34,7 +39,6 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.jars", ",".join([*map(str, connector_jars()), *more_jars]))
         .config("spark.driver.memory", settings.spark.driver_memory)
         .config("spark.executor.memory", settings.spark.executor_memory)
-        # Wide projections become long methods, which the JVM would leave interpreted, several times slower.
         .config("spark.driver.extraJavaOptions", java_options)
         .config("spark.executor.extraJavaOptions", java_options)
         # The real-time query holds slots for good: waiting for one near the data would cost seconds in every stage.
@@ -66,3 +70,9 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
     for option, value in given.items():
         builder = builder if value is None else builder.config(option, value)
     return builder.getOrCreate()
+
+
+def _java_options(more: str | None) -> str:
+    """Ours and more; the JVM does not start with two collectors, so one that is chosen there takes the place of ours."""
+    own = [_JAVA_OPTIONS] if _CHOSEN_COLLECTOR.search(more or "") else [_JAVA_OPTIONS, _COLLECTOR]
+    return " ".join([*own, *([more] if more else [])])

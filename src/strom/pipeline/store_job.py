@@ -24,13 +24,14 @@ from strom.pipeline.alerts.voltage import Voltages
 from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
-from strom.pipeline.late import count_late, set_aside, too_late
+from strom.pipeline.late import counts, set_aside, too_late
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
+from strom.pipeline.portions import portions
 from strom.pipeline.profile import update_series
 from strom.pipeline.profile_rows import Changed
 from strom.pipeline.readings import ALL_FIELDS
-from strom.pipeline.series import Update
+from strom.pipeline.series import Cell, Update
 from strom.pipeline.stages import STORE_STAGES, with_needed
 from strom.pipeline.statistics import update_statistics
 from strom.pipeline.tariffs import update_tariffs
@@ -93,7 +94,7 @@ class StoreJob:
                 fresh = each_once(fresh) if reached.repeated else fresh
                 with self._archived(work, fresh, reached, before, batch_id):
                     if reached.count and self.stages != ("archive",):
-                        self._tables(work, self._timely(work, fresh, reached.late))
+                        self._tables(work, self._timely(work, fresh, reached.late), reached.count)
                 self._outbox.confirm()
                 save_marks(work, self._job, reached.marks)
 
@@ -103,8 +104,8 @@ class StoreJob:
         `read` is asked when nobody else writes these tables any more; `also` ends the same transaction.
         """
         with self._writer.work() as work, held(read()) as readings:
-            late = count_late(readings, self._late_ms)
-            self._tables(work, self._timely(work, readings, late))
+            count, late = counts(readings, self._late_ms)
+            self._tables(work, self._timely(work, readings, late), count)
             self._outbox.confirm()
             also(work)
 
@@ -156,9 +157,14 @@ class StoreJob:
         self._writer.close()
         self._timer_writer.close()
 
-    def _tables(self, work: Work, fresh: DataFrame) -> None:
-        moments = native.moments(fresh)
-        rows = native.collected(native.cells(moments, self._limits))
+    def _tables(self, work: Work, fresh: DataFrame, count: int) -> None:
+        for portion in portions(fresh, count):
+            moments = native.moments(portion)
+            rows = native.collected(native.cells(moments, self._limits))
+            if rows:
+                self._portion(work, portion, moments, rows)
+
+    def _portion(self, work: Work, fresh: DataFrame, moments: DataFrame, rows: Sequence[Cell]) -> None:
         own = latest.by_meter(rows)
         old = load_states(work, own)
         new = {meter: latest.next_state(old.get(meter), cells) for meter, cells in own.items()}

@@ -1,6 +1,6 @@
 """Readings that came too late for the quarter-hours, as the table keeps them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from strom.store.profile_tables import moment
@@ -10,16 +10,18 @@ from strom.store.writes import Work
 LateRow = tuple[Any, ...]  # meter, at, received (epoch ms), origin, the reading as JSON text
 
 
-def save_late(work: Work, rows: Sequence[LateRow]) -> int:
+def save_late(work: Work, rows: Iterable[LateRow]) -> int:
     """Keep each once; returns how many are new."""
     work.stage(
         "new_late",
         "LIKE late_readings",
         ((meter, moment(at), moment(received), *rest) for meter, at, received, *rest in rows),
     )
-    return len(
-        work.rows("INSERT INTO late_readings SELECT * FROM new_late ON CONFLICT DO NOTHING RETURNING meter")
+    ((added,),) = work.rows(
+        "WITH added AS (INSERT INTO late_readings SELECT * FROM new_late ON CONFLICT DO NOTHING RETURNING 1) "
+        "SELECT count(*) FROM added"
     )
+    return int(added)
 
 
 def late_counts(url: str) -> list[tuple[Any, ...]]:
