@@ -11,7 +11,7 @@ from strom.settings import Settings
 from strom.stack.ready import announced_pid
 from tests.waiting import until
 
-_SECONDS = 90.0  # to end
+_SECONDS = 90.0  # to be ready, to log, to end
 
 
 @dataclass
@@ -28,10 +28,10 @@ class Running:
         return self.log_file.read_text(encoding="utf-8")
 
     def await_log(self, words: str) -> None:
-        until(lambda: words in self.log, f"{self.part} logs {words!r}")
+        until(lambda: words in self.log, f"{self.part} logs {words!r}", _SECONDS)
 
     def await_ready(self) -> None:
-        until(self._is_ready_or_gone, f"{self.part} is ready")
+        until(self._is_ready_or_gone, f"{self.part} is ready", _SECONDS)
         assert self.process.poll() is None, self.log
 
     def kill(self) -> None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-PATIENCE = 600.0
+PATIENCE = 60.0  # of a wait that nobody gives more
 Result = TypeVar("Result")
 
 

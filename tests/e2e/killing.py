@@ -12,7 +12,7 @@ from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.reads import taken_in
-from tests.waiting import until
+from tests.e2e.way import until
 
 # One of each line is killed in every round: those that messages come in by as messages come in, those that make
 # something of them as that is being made. A Spark worker takes its executor along, Postgres its open transactions.
@@ -69,8 +69,8 @@ def stored(settings: Settings) -> int:
 def _each(stack: Stack, kills: list[Kill], reached: Callable[[], int]) -> dict[str, int]:
     gone: dict[str, int] = {}
     for kill in kills:
-        until(lambda after=kill.after: reached() >= after, f"{kill}", 1200)  # type: ignore[misc]
+        until(lambda after=kill.after: reached() >= after, f"{kill}", seconds=1200)  # type: ignore[misc]
         time.sleep(kill.delay)
-        until(lambda part=kill.part: stack.state(part).state == "running", f"{kill}", 1200)  # type: ignore[misc]
+        until(lambda part=kill.part: stack.state(part).state == "running", f"{kill}", seconds=1200)  # type: ignore[misc]
         gone[kill.part] = stack.kill(kill.part)
     return gone

@@ -22,8 +22,7 @@ from tests.e2e.everything import assert_same, everything, whatever_the_batches
 from tests.e2e.far import Reference, beside, catching_up, far_settings, said
 from tests.e2e.killing import carry_out, draw
 from tests.e2e.raw import FIRST_MS, arrivals, put_raw
-from tests.e2e.way import await_taken_in, outcomes, records
-from tests.waiting import until
+from tests.e2e.way import await_taken_in, outcomes, records, until
 
 pytestmark = [pytest.mark.far, pytest.mark.timeout(1800)]
 

@@ -13,8 +13,7 @@ from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.streams import topics
 from tests.e2e.by_the_rules import expected_rows, stored_rows
-from tests.e2e.way import await_taken_in, outcomes, records
-from tests.waiting import until
+from tests.e2e.way import await_taken_in, outcomes, records, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
@@ -11,7 +12,11 @@ from strom.store.reads import taken_in
 from strom.streams import topics
 from strom.streams.consumer import Record, Records
 from strom.streams.start import EARLIEST
-from tests.waiting import PATIENCE, until
+from tests import waiting
+
+PATIENCE = 600.0  # not asserted: a busy machine may take its time
+
+until = partial(waiting.until, seconds=PATIENCE)
 
 
 def publish(settings: Settings, messages: Iterable[tuple[str, bytes]]) -> int:

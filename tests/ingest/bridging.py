@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import paho.mqtt.client as paho
@@ -13,10 +14,11 @@ from strom.settings import BridgeSettings, Settings
 from strom.streams.consumer import Record, Records
 from strom.streams.start import EARLIEST
 from strom.streams.topics import HEADER_TOPIC, RAW
+from tests import waiting
 from tests.running import Running, running, start
-from tests.waiting import until
 
 SECONDS = 90.0
+until = partial(waiting.until, seconds=SECONDS)
 
 
 def own_bridge(settings: Settings, home: Path, topic: str, **bridge: object) -> Settings:

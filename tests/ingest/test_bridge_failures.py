@@ -23,8 +23,8 @@ from tests.ingest.bridging import (
     publish_all,
     raw_records,
     start_bridge,
+    until,
 )
-from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 

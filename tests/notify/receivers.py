@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,8 +20,10 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from strom.domain.notices import State
 from strom.domain.reading import time_text
 from strom.notify.outlet import Notice
+from tests import waiting
 
 SECONDS = 120.0
+until = partial(waiting.until, seconds=SECONDS)
 
 
 def alert(name: str, meter: str = "haus-1", **more: Any) -> dict[str, Any]:

@@ -17,10 +17,9 @@ from strom.settings import Settings
 from strom.store.outlet_states import OutletState, outlet_states
 from strom.streams.admin import admin_client
 from tests.conftest import free_ports
-from tests.notify.receivers import Answer, Request, alert, mail_server, receiving
+from tests.notify.receivers import Answer, Request, alert, mail_server, receiving, until
 from tests.notify.sending import sender_settings, sending, start_sender, tell
 from tests.streams.writing import strom
-from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 

@@ -9,10 +9,9 @@ from strom.stack.catalogue import ALL, choose, usual
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
 from tests.conftest import settings_in
-from tests.notify.receivers import alert, receiving
+from tests.notify.receivers import alert, receiving, until
 from tests.notify.sending import tell
 from tests.streams.writing import strom
-from tests.waiting import until
 
 
 def with_webhook(settings: Settings, url: str) -> Settings:

@@ -11,7 +11,7 @@ from strom.settings import Settings
 from strom.store.deliveries import Deliveries
 from strom.store.outlet_states import OutletState, outlet_states, send_again
 from strom.store.schema import connect
-from tests.waiting import until
+from tests.notify.receivers import until
 
 pytestmark = pytest.mark.stack
 QUIET = Wishes(quiet_ms=600_000, oldest_ms=2**60)

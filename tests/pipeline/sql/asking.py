@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from strom.streams import topics
 from strom.streams.consumer import Records
 from strom.streams.producer import open_producer
 from strom.streams.start import EARLIEST, Kind, Start
+from tests import waiting
 from tests.pipeline.batches import START, Sent
-from tests.waiting import until
+
+until = partial(waiting.until, seconds=240.0)
 
 MINUTE = 60_000
 

@@ -10,9 +10,8 @@ from strom.errors import StromError
 from strom.pipeline.quiet import hush_pyspark
 from strom.pipeline.sql.live import LiveQuery, Watch, Wish
 from strom.settings import PipelineSettings, Settings
-from tests.pipeline.sql.asking import Listening, at_minute, now_ms, send, set_area, since, values_in
+from tests.pipeline.sql.asking import Listening, at_minute, now_ms, send, set_area, since, until, values_in
 from tests.streams.writing import topic_of
-from tests.waiting import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 

@@ -12,8 +12,7 @@ from strom.pipeline.sql.check import checked
 from strom.pipeline.sql.user_queries import UserQueries
 from strom.settings import PipelineSettings, Settings
 from strom.stack.state import status
-from tests.pipeline.sql.asking import at_minute, from_now, send, set_area, values_in
-from tests.waiting import until
+from tests.pipeline.sql.asking import at_minute, from_now, send, set_area, until, values_in
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[3] / "examples" / "queries"
