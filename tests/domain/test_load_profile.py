@@ -3,7 +3,6 @@
 import itertools
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -271,7 +270,7 @@ def test_a_late_reading_changes_nothing_up_to_an_anchor_before_it(
     anchors = [s for s in before.settled if s.last_t < earliest and s.streak >= 2]
     if not anchors:
         return
-    anchor = replace(anchors[-1], trail=(), fall_t=None, jump_t=None)
+    anchor = anchors[-1]._replace(trail=(), fall_t=None, jump_t=None)
     again = walk(anchor, [p for p in everything if p[0] > anchor.last_t], Measure.COUNTER, RULES)
     whole = walk(None, everything, Measure.COUNTER, RULES)
     assert again.settled == tuple(s for s in whole.settled if s.slot >= anchor.slot)

@@ -4,7 +4,7 @@ It grows at its end only and knows no file, no table and no clock; which reading
 `acceptance`, what people see is put together in `load_profile`.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from strom.domain.segments import (
     Border,
@@ -64,21 +64,21 @@ class Chain:
         """A suspect reading that was not accepted flags its slot."""
         last = self.segments[-1]
         if slot_of(t) not in last.trail:
-            self.segments[-1] = replace(last, trail=(*last.trail, slot_of(t)))
+            self.segments[-1] = last._replace(trail=(*last.trail, slot_of(t)))
 
     def fall(self, t: int, mwh: int) -> None:
         """Readings that fell one after the other are one event: the first of them."""
         last = self.segments[-1]
         if last.fall_t is None:
             self.falls.append(Fall(t, mwh))
-            self.segments[-1] = replace(last, fall_t=t)
+            self.segments[-1] = last._replace(fall_t=t)
 
     def leap(self, t: int, mwh: int, most_mwh: int) -> None:
         """The twin of a fall."""
         last = self.segments[-1]
         if last.jump_t is None:
             self.jumps.append(Jump(t, mwh, most_mwh))
-            self.segments[-1] = replace(last, jump_t=t)
+            self.segments[-1] = last._replace(jump_t=t)
 
     def _step(self, last: Segment, stretch: Stretch) -> int:
         if self.measure is Measure.COUNTER:
@@ -152,7 +152,7 @@ def _first(stretch: Stretch) -> Segment:
 
 
 def _extended(last: Segment, stretch: Stretch, total: int, reset: bool, streak: int) -> Segment:
-    # Not by `replace`, which takes several times as long; this is done for every stretch that comes.
+    # Not by `_replace`, which takes longer; this is done for every stretch that comes.
     return Segment(
         last.slot, last.first_t, stretch.last_t, stretch.last_v, last.total,
         total + stretch.inner - last.total, last.samples + stretch.samples,

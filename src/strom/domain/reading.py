@@ -66,3 +66,8 @@ def epoch_ms(text: str) -> int:
 def plain_number(value: Decimal) -> int | float:
     """A number as JSON shows it: whole numbers without a point."""
     return int(value) if value == value.to_integral_value() else float(value)
+
+
+def plain_thousandths(value: int) -> int | float:
+    """The same of a number that is given in thousandths."""
+    return value / 1000 if value % 1000 else value // 1000

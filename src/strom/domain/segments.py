@@ -5,6 +5,7 @@ Times are UTC milliseconds, energies mWh: whole numbers, so that no sum depends 
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,11 @@ class Quality(StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The accepted readings of one slot, and what the chain before it means for its borders."""
+class Segment(NamedTuple):
+    """The accepted readings of one slot, and what the chain before it means for its borders.
+
+    A tuple, as a stretch is: one is made for every stretch that comes, and a frozen dataclass takes several times as long.
+    """
 
     slot: int
     first_t: int
@@ -71,8 +74,7 @@ class Segment:
         return self.total + self.inner
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Readings of one slot that follow each other normally; a single reading is the shortest one."""
 
     first_t: int

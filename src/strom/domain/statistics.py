@@ -6,11 +6,10 @@ Values are whole thousandths (mW, mV).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 
 # In this order wherever they stand in a row.
 QUANTITIES = ("import_w", "export_w", "voltage_l1_v", "voltage_l2_v", "voltage_l3_v")
-_THOUSANDTH = Decimal("0.001")
+_SHOWN = tuple((name, f"{name}_min", f"{name}_mean", f"{name}_max") for name in QUANTITIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +26,20 @@ class Band:
         return cls(sum(values), len(values), min(values), max(values))
 
     @property
-    def mean(self) -> Decimal:
-        mean = Decimal(self.total) / self.count / 1000
-        return mean.quantize(_THOUSANDTH, ROUND_HALF_UP)
+    def mean(self) -> int:
+        """In thousandths as well; half of one away from zero, as Postgres rounds."""
+        rounded = (2 * abs(self.total) + self.count) // (2 * self.count)
+        return rounded if self.total >= 0 else -rounded
 
 
 Statistics = Mapping[str, Band]  # by quantity; one that was never told is not in it
 
 
-def shown(statistics: Statistics) -> dict[str, Decimal]:
-    """As rows and records name them: `import_w_min`, `import_w_mean`, `import_w_max` …"""
-    found: dict[str, Decimal] = {}
-    for name in QUANTITIES:
-        if name in statistics:
-            band = statistics[name]
-            found[f"{name}_min"] = Decimal(band.low) / 1000
-            found[f"{name}_mean"] = band.mean
-            found[f"{name}_max"] = Decimal(band.high) / 1000
+def shown(statistics: Statistics) -> dict[str, int]:
+    """As rows and records name them: `import_w_min`, `import_w_mean`, `import_w_max` …, in thousandths."""
+    found: dict[str, int] = {}
+    for name, least, mean, largest in _SHOWN:
+        band = statistics.get(name)
+        if band is not None:
+            found[least], found[mean], found[largest] = band.low, band.mean, band.high
     return found

@@ -33,8 +33,8 @@ def identifier(text: Column) -> Column:
 
 
 def is_bad_identifier(text: Column) -> Column:
-    return F.when(text.isNull() | is_word(text), False).otherwise(
-        identifier(text).isNull() & ~is_date_or_time(text)
+    return F.when(is_word(text), False).otherwise(
+        text.isNotNull() & identifier(text).isNull() & ~is_date_or_time(text)
     )
 
 
@@ -92,7 +92,7 @@ def other_member(code: Column, text: Column) -> Column:
 
 
 def is_bad_other(text: Column) -> Column:
-    return F.when(text.isNull() | is_word(text), False).otherwise(other_json(text).isNull())
+    return F.when(is_word(text), False).otherwise(text.isNotNull() & other_json(text).isNull())
 
 
 def slim(numbers: Column) -> Column:

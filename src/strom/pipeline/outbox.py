@@ -16,6 +16,9 @@ from strom.streams.client import no_answer
 from strom.streams.producer import open_producer
 
 CONFIRM_SECONDS = 60.0
+_JSON = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":")
+)  # made once: `json.dumps` makes one each time
 
 
 class Outbox:
@@ -29,9 +32,7 @@ class Outbox:
 
     def put(self, topic: str, key: str, value: Mapping[str, Any] | None) -> None:
         """None takes the key's value back."""
-        body = (
-            None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        )
+        body = None if value is None else _JSON.encode(value).encode()
         while True:
             try:
                 self._producer.produce(topic, body, key.encode(), on_delivery=self._delivered)

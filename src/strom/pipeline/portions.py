@@ -5,29 +5,38 @@ nearly as many cells as readings.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from strom.pipeline.cells import CELL_MS
+from strom.pipeline.cells import collected
+from strom.pipeline.held import held
 
 MOST_CELLS = 50_000  # at once; about 4 kB each in Python
 
 
-def portions(readings: DataFrame, count: int) -> Iterator[DataFrame]:
-    """The readings, all of a meter in the same portion; a portion may be empty."""
-    number = ceil(_cells(readings) / MOST_CELLS) if count > MOST_CELLS else 1
-    if number == 1:
-        yield readings
+@dataclass(frozen=True)
+class Portion:
+    """All cells of some of the meters, as dictionaries."""
+
+    cells: list[dict[str, Any]]
+    place: Column | None = None
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """What the frame holds of these meters."""
+        return frame if self.place is None else frame.where(self.place)
+
+
+def portions(cells: DataFrame, most: int) -> Iterator[Portion]:
+    """A batch's cells, of which there are at most so many; a portion may be empty."""
+    if most <= MOST_CELLS:
+        yield Portion(collected(cells))
         return
-    place = F.pmod(F.xxhash64("meter"), F.lit(number))
-    for each in range(number):
-        yield readings.where(place == each)
-
-
-def _cells(readings: DataFrame) -> int:
-    """About how many there are."""
-    cell = F.floor(F.unix_millis("at") / CELL_MS)
-    found = readings.agg(F.approx_count_distinct(F.struct("meter", cell))).collect()
-    return int(found[0][0])
+    with held(cells) as kept:
+        number = ceil(kept.count() / MOST_CELLS)
+        for each in range(number):
+            place = F.pmod(F.xxhash64("meter"), F.lit(number)) == each if number > 1 else None
+            yield Portion(collected(kept if place is None else kept.where(place)), place)

@@ -1,7 +1,6 @@
 """The stage `profile`: quarter-hours and gaps from what a batch brought, the lake's help for what came late."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -74,7 +73,7 @@ def _again_from_anchors(
 
 def _tail_at(anchor: Segment, tail: Tail) -> Tail:
     """The series as it stood at the anchor's last reading; what was dropped after it is judged anew."""
-    return Tail(tail.measure, anchor.last_t, (), replace(anchor, trail=(), fall_t=None, jump_t=None))
+    return Tail(tail.measure, anchor.last_t, (), anchor._replace(trail=(), fall_t=None, jump_t=None))
 
 
 def _lake_moments(archive: Archive, since: Mapping[Key, int | None], registers: Registers) -> DataFrame:

@@ -22,6 +22,7 @@ from strom.pipeline.alerts.runs import Runs
 from strom.pipeline.alerts.silence import Silences, arrivals, lasting
 from strom.pipeline.alerts.voltage import Voltages
 from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
+from strom.pipeline.garbage import uncollected
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.late import counts, set_aside, too_late
@@ -158,11 +159,11 @@ class StoreJob:
         self._timer_writer.close()
 
     def _tables(self, work: Work, fresh: DataFrame, count: int) -> None:
-        for portion in portions(fresh, count):
-            moments = native.moments(portion)
-            rows = native.collected(native.cells(moments, self._limits))
-            if rows:
-                self._portion(work, portion, moments, rows)
+        moments = native.moments(fresh)
+        with uncollected():
+            for portion in portions(native.cells(moments, self._limits), count):
+                if portion.cells:
+                    self._portion(work, portion.of(fresh), portion.of(moments), portion.cells)
 
     def _portion(self, work: Work, fresh: DataFrame, moments: DataFrame, rows: Sequence[Cell]) -> None:
         own = latest.by_meter(rows)

@@ -1,8 +1,7 @@
 """The segments of every series, so that a micro-batch goes on where the last one ended; knows no rule."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import Any
 
 from strom.domain.acceptance import Point
@@ -22,7 +21,6 @@ _FIELDS = (
 )
 _SEGMENT = ", ".join(f"g.{name}" for name in _FIELDS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS.split(", ")[1:])
-_attributes = attrgetter(*(field.name for field in fields(Segment)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def _key(meter: str, direction: str) -> Key:
 
 
 def _values(segment: Segment) -> list[Any]:
-    values = list(_attributes(segment))
+    values: list[Any] = list(segment)
     values[7] = segment.start.value
     values[13] = array_of(segment.trail)
     return values
