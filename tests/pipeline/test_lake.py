@@ -16,6 +16,7 @@ from strom.pipeline.lake.table import Lake
 from strom.pipeline.lake.upkeep import Upkeep
 from strom.settings import LakeSettings, PipelineSettings, Settings
 from tests.pipeline.batches import START, Sent, batch, numbered, reading
+from tests.streams.writing import strom
 
 pytestmark = pytest.mark.stack
 DAY_MS = 86_400_000
@@ -143,3 +144,13 @@ def test_a_lake_that_is_not_there_is_one_sentence(lake: Settings, spark: SparkSe
     with pytest.raises(StromError, match="holds no readings yet"):
         lake_status(lake, spark)
     Upkeep(lake, spark).round(datetime(2026, 1, 5, tzinfo=UTC))
+
+
+def test_the_verbs_say_what_the_lake_holds_and_spark_speaks_into_a_log(
+    lake: Settings, spark: SparkSession
+) -> None:
+    append(Archive(spark, lake.lake_root), spark, 0, 0)
+    told = strom(lake, "lake", "status")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert f"{len(METERS)} readings, 1 files" in told.stdout
+    assert (lake.home / "logs" / "lake.log").exists()

@@ -1,41 +1,65 @@
 """Whether a message costs more when more meters are known: the same traffic over little and over much state."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from strom.bench.report import best
 from strom.pipeline.bench.lab import Lab
+from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
-from strom.store.schema import empty_tables
 
 START_S = 1_763_229_600  # 2025-11-15T18:00:00Z, when every benchmark's messages begin
 SENDING = 1_000  # meters that send, however many are known
 BATCH = 100_000
-BATCHES = 4
+BATCHES = 6  # of each; the first ones generate and compile the code and are not counted
+WARM_UP = 1
 
 
 def cost_growth(
     lab: Lab, settings: Settings, few: int, many: int, report: Callable[[str], None]
 ) -> tuple[float, float]:
-    """Microseconds per message with few and with many meters known; a first run generates and compiles the code."""
-    _cost(lab, settings, few, report)
-    return _cost(lab, settings, few, report), _cost(lab, settings, many, report)
+    """Microseconds per message with few and with many meters known.
 
-
-def _cost(lab: Lab, settings: Settings, meters: int, report: Callable[[str], None]) -> float:
-    empty_tables(settings.postgres_url)
-    job = lab.store_job()
-    found: list[float] = []
-    try:
-        # Every meter is known by two pushes before the sending ones go on.
-        job.process(lab.readings_of(2 * meters, meters, START_S, first=0, active=meters), 0)
+    The batches of the two take turns, each in tables and a lake of its own: what disturbs the machine disturbs both.
+    """
+    with _known(lab, settings, few, report) as little, _known(lab, settings, many, report) as much:
         for number in range(BATCHES):
-            pushes = BATCH // SENDING
-            batch = lab.readings_of(BATCH, meters, START_S, first=2 + number * pushes, active=SENDING)
-            began = time.monotonic()
-            job.process(batch, 1 + number)
-            found.append((time.monotonic() - began) / BATCH * 1e6)
-            report(f"{meters:,} meters known: {found[-1]:.1f} µs a message")
+            little.batch(number)
+            much.batch(number)
+        return best(little.costs[WARM_UP:]), best(much.costs[WARM_UP:])
+
+
+@dataclass
+class _Known:
+    """A store job that knows so many meters, and what a message has cost in each batch."""
+
+    meters: int
+    lab: Lab
+    job: StoreJob
+    report: Callable[[str], None]
+    costs: list[float] = field(default_factory=list)
+
+    def batch(self, number: int) -> None:
+        pushes = BATCH // SENDING
+        readings = self.lab.readings_of(
+            BATCH, self.meters, START_S, first=2 + number * pushes, active=SENDING
+        )
+        began = time.monotonic()
+        self.job.process(readings, 1 + number)
+        self.costs.append((time.monotonic() - began) / BATCH * 1e6)
+        self.report(f"{self.meters:,} meters known: {self.costs[-1]:.1f} µs a message")
+
+
+@contextmanager
+def _known(lab: Lab, settings: Settings, meters: int, report: Callable[[str], None]) -> Iterator[_Known]:
+    """Every meter is known by two pushes before the sending ones go on."""
+    name = f"known_{meters}"
+    lake = settings.pipeline.model_copy(update={"lake": f"{settings.lake_root}-{name}"})
+    job = lab.store_job(settings.with_schema(name).model_copy(update={"pipeline": lake}))
+    try:
+        job.process(lab.readings_of(2 * meters, meters, START_S, first=0, active=meters), 0)
+        yield _Known(meters, lab, job, report)
     finally:
         job.close()
-    return best(found)

@@ -116,14 +116,11 @@ def vacuum(spark_master: SparkOption = None, home: HomeOption = None) -> None:
 
 @contextmanager
 def _session(master: str | None, home: "Path | None") -> "Iterator[tuple[Settings, Any]]":
-    from strom.pipeline.session import build_session
+    from strom.pipeline.quiet import quiet_session
 
     settings = settings_from(spark_master=master, home=home)
-    spark = build_session(settings, "strom-lake")
-    try:
+    with quiet_session(settings, "lake") as spark:
         yield settings, spark
-    finally:
-        spark.stop()
 
 
 def _today() -> date:

@@ -1,11 +1,13 @@
 """`strom pipeline`: the Spark pipeline and what belongs to it."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from strom.cli import replay
 from strom.cli.options import HomeOption, KafkaOption, PostgresOption, SparkOption, settings_from
+from strom.cli.running import INTERRUPTED, log_to_stderr, stop_on_signals
 
 group = typer.Typer(help="The Spark pipeline.", no_args_is_help=True)
 
@@ -36,7 +38,6 @@ def run(
 
     Example: strom pipeline run --only normalise,archive
     """
-    from strom.cli.running import log_to_stderr, stop_on_signals
     from strom.pipeline.job import Pipeline
     from strom.pipeline.stages import STAGES
     from strom.stack.ready import announce
@@ -46,7 +47,10 @@ def run(
     log_to_stderr()
     pipeline = Pipeline(settings, stages)
     with stop_on_signals(pipeline.stop):
-        pipeline.run(lambda: announce(settings.home, "pipeline"), until_caught_up=until_caught_up)
+        done = pipeline.run(lambda: announce(settings.home, "pipeline"), until_caught_up=until_caught_up)
+    if not done:
+        print("stopped before all was taken in; the same command goes on from here", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
 
 
 @group.command()
@@ -61,11 +65,10 @@ def explain(
     """
     from strom.pipeline.explain import steps
     from strom.pipeline.limits import Limits
-    from strom.pipeline.session import build_session
+    from strom.pipeline.quiet import quiet_session
 
     settings = settings_from(spark_master=spark_master, home=home)
-    spark = build_session(settings, "strom-explain")
-    try:
+    with quiet_session(settings, "explain") as spark:
         for step in steps(spark, Limits(settings)):
             left = step.leaves_native
             print(f"{step.name}: {step.does}")
@@ -80,5 +83,3 @@ def explain(
         print(
             "only meters whose counters did not follow normally, or that show something odd, are read one by one."
         )
-    finally:
-        spark.stop()

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from strom.cli.options import HomeOption, KafkaOption, PostgresOption, SparkOption, settings_from
+from strom.cli.running import INTERRUPTED, stop_on_signals
 
 if TYPE_CHECKING:
     from strom.pipeline.replay.job import Outcome
-
-INTERRUPTED = 130
 
 
 def register(group: typer.Typer) -> None:
@@ -48,12 +47,11 @@ def replay(
     """
     from threading import Event
 
-    from strom.cli.running import stop_on_signals
     from strom.cli.times import moment
+    from strom.pipeline.quiet import quiet_session
     from strom.pipeline.replay.in_place import InPlace
     from strom.pipeline.replay.into import Into
     from strom.pipeline.replay.plan import Plan
-    from strom.pipeline.session import build_session
 
     settings = settings_from(kafka=kafka, postgres=postgres, spark_master=spark_master, home=home)
     zone = settings.page.timezone
@@ -65,8 +63,7 @@ def replay(
         source,
     )
     stop = Event()
-    spark = build_session(settings, "strom-replay")
-    try:
+    with quiet_session(settings, "replay") as spark:
         work = (
             Into(settings, spark, plan, _report, anew=anew)
             if into
@@ -74,8 +71,6 @@ def replay(
         )
         with stop_on_signals(stop.set):
             outcome = work.run(stop)
-    finally:
-        spark.stop()
     _tell(outcome, into)
 
 

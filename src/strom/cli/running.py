@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+INTERRUPTED = 130  # the exit code of what was stopped before it was done
+
 
 def log_to_stderr() -> None:
     """One line an event, with the time and the part that speaks."""

@@ -45,15 +45,16 @@ class Pipeline:
     def stop(self) -> None:
         self._stop.set()
 
-    def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> None:
+    def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> bool:
+        """False if it was to catch up and was stopped before."""
         spark = build_session(self._settings, "strom-pipeline")
         try:
             await_slots(spark, self._settings, 1 if until_caught_up else self._slots(), self._stop.wait)
             if until_caught_up:
-                self.catch_up(spark)
-            else:
-                with self._store_job(spark) as job, self._user_queries(spark) as own:
-                    self._follow(spark, job, own, on_ready)
+                return self.catch_up(spark)
+            with self._store_job(spark) as job, self._user_queries(spark) as own:
+                self._follow(spark, job, own, on_ready)
+            return True
         finally:
             spark.stop()
 
@@ -63,14 +64,15 @@ class Pipeline:
         stores = any(stage in STORE_STAGES for stage in self._stages)
         return (held if NORMALISE in self._stages else 0) + (1 if stores else 0)
 
-    def catch_up(self, spark: SparkSession) -> None:
-        """What is there now, and no more: first the readings, then all that is made of them."""
+    def catch_up(self, spark: SparkSession) -> bool:
+        """What is there now, and no more: first the readings, then all that is made of them. False if stopped before."""
         with self._store_job(spark) as job:
             if NORMALISE in self._stages:
                 self._await_end(start_normalise(spark, self._settings, Trigger.AVAILABLE_NOW))
             if job is not None and not self._stop.is_set():
                 self._await_end(start_store(spark, self._settings, job, available_now=True))
                 job.tick(_now_ms(), not self._stop.is_set())
+        return not self._stop.is_set()
 
     def _await_end(self, query: StreamingQuery) -> None:
         while query.isActive and not self._stop.wait(0.1):

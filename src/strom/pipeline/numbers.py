@@ -19,9 +19,12 @@ Texts = Mapping[Register, Column]  # what the message says for each register
 
 _DIRECTIONS = ("import", "export")
 _WHOLE_DIGITS = values.DIGITS - values.SCALE
-_PLAIN_NUMBER = rf"-?+(?:0|[1-9][0-9]{{0,{_WHOLE_DIGITS - 1}}}+)(?:\.[0-9]{{1,{values.SCALE}}}+)?+"
-# No value can hold a quote where the message has no escapes, unless it begins with a bracket.
-_ALL_PLAIN = rf'\A(?:(?:\A|,)"[a-z0-9_]++":{_PLAIN_NUMBER})++\z'
+_PLAIN_NUMBER = rf"-?+(?:[1-9][0-9]{{0,{_WHOLE_DIGITS - 1}}}+|0)(?:\.[0-9]{{1,{values.SCALE}}}+)?+"
+# No value can hold a quote where the message has no escapes, unless it begins with a bracket. Each name is spelt out:
+# Java compares a word at once, and any word of letters letter by letter.
+_ALL_PLAIN = "".join(
+    [r"\A", *(rf'(?:,?+"{register.field}":{_PLAIN_NUMBER})?+' for register in MEASURED), r"\z"]
+)
 _ERROR_START = commonprefix(ERROR_VALUES)  # noqa: RUF071 - one search in place of several
 _BY_FIELD = {register.field: register for register in MEASURED}
 

@@ -104,8 +104,8 @@ class Lab:
         raw = frames.as_raw(frames.messages(self._spark, count, meters, start_s, first=first, active=active))
         return typed_readings(frames.as_records(normalise(raw))).localCheckpoint()
 
-    def store_job(self) -> StoreJob:
-        return StoreJob(self._settings, self._spark)
+    def store_job(self, settings: Settings) -> StoreJob:
+        return StoreJob(settings, self._spark)
 
     @contextmanager
     def normalising(self, *, realtime: bool) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""A message that could not be read is read after a fix and a redrive, and is then in the tables and the lake once."""
+"""What `strom pipeline run --until-caught-up` brings into the tables and the lake is there once: after a fix and a redrive, and when it was stopped before it was done."""
 
 import json
 from collections.abc import Iterator
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.pipeline import parse
 from strom.pipeline.job import Pipeline
+from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.schema import connect
@@ -50,8 +51,8 @@ def send(settings: Settings, name: str) -> None:
 
 
 def run(settings: Settings, spark: SparkSession) -> None:
-    """What `strom pipeline run --until-caught-up` does, in the session that the tests share."""
-    Pipeline(settings).catch_up(spark)
+    """In the session that the tests share."""
+    assert Pipeline(settings).catch_up(spark)
 
 
 def tables(settings: Settings, spark: SparkSession) -> dict[str, Any]:
@@ -100,3 +101,27 @@ def test_what_was_refused_is_in_the_tables_and_the_lake_once_after_a_fix_and_a_r
     )
     run(settings, spark)
     assert tables(settings, spark) == expected
+
+
+def test_stopped_between_it_says_so_and_the_next_one_goes_on(
+    settings: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(settings, "haus-3")
+    few = settings.pipeline.model_copy(update={"max_batch": MINUTES // 4})
+    pipeline = Pipeline(settings.model_copy(update={"pipeline": few}))
+    with monkeypatch.context() as stopping:
+
+        def process(job: StoreJob, batch: DataFrame, number: int) -> None:
+            taken_in(job, batch, number)
+            pipeline.stop()
+
+        taken_in = StoreJob.process
+        stopping.setattr(StoreJob, "process", process)
+        assert not pipeline.catch_up(spark)
+    assert tables(settings, spark)["lake"].get("haus-3", 0) < MINUTES
+    run(settings, spark)
+    found = tables(settings, spark)
+    assert found["lake"]["haus-3"] == MINUTES
+    assert [row[1:] for row in found["profile"] if row[0] == "haus-3"] == [
+        (Decimal("150.000"), "measured", 15, 1) for _ in range(2)
+    ]
