@@ -51,7 +51,8 @@ class PipelineBench:
                 self._say(f"making {plan.messages:,} messages")
                 lab.fill(plan.messages, plan.meters, START_S)
                 limit = self._normalise(lab) if {"normalise", "all"} & set(plan.parts) else None
-                self._readings(lab, limit)
+                if {"all", "memory", "profile"} & set(plan.parts):
+                    self._readings(lab, limit)
             if "latency" in plan.parts:
                 self._latency(lab)
             if "growth" in plan.parts:
