@@ -13,7 +13,8 @@ from strom.store.schema import empty_tables
 
 MB = 1 << 20
 _WARM_UP_SHARE = 0.25  # of the messages
-_LEAST_BATCHES = 4  # the first of them is not counted
+_LEAST_BATCHES = 2  # the first of them is not counted
+_LEAST_HEAPS = 4  # the heap is looked at after each batch: two halves of several
 PARTS = ("normalise", "all", "memory", "profile", "latency", "growth")
 
 
@@ -35,7 +36,7 @@ class PipelineBench:
     """`run` measures everything and tells what it is doing by `report`."""
 
     def __init__(self, settings: Settings, plan: Plan, report: Callable[[str], None]) -> None:
-        self._settings = _in_batches(settings, plan.messages // _LEAST_BATCHES)
+        self._settings = settings
         self._plan = plan
         self._say = report
         self._heap: list[int] = []
@@ -93,7 +94,9 @@ class PipelineBench:
         if {"all", "memory"} & set(self._plan.parts):
             self._say("archive, profile, latest and watch")
             second = lab.store_all(
-                profile_alone=False, on_batch=lambda number: self._after_batch(lab, number)
+                self._batch(_LEAST_HEAPS),
+                profile_alone=False,
+                on_batch=lambda number: self._after_batch(lab, number),
             )
             self._figure("stages on readings", second)
             if "all" in self._plan.parts and limit is not None:
@@ -130,12 +133,13 @@ class PipelineBench:
 
     def _profile(self, lab: Lab) -> None:
         bare, once, stage = [], [], []
+        batch = self._batch(_LEAST_BATCHES)
         for turn in range(self._plan.rounds):
             self._say(f"bare windows and profile, run {turn + 1} of {self._plan.rounds}")
-            bare.append(lab.windows_all())
-            once.append(lab.windows_all(parsed_once=True))
+            bare.append(lab.windows_all(batch))
+            once.append(lab.windows_all(batch, parsed_once=True))
             empty_tables(self._settings.postgres_url)
-            stage.append(lab.store_all(profile_alone=True, on_batch=lambda _: None))
+            stage.append(lab.store_all(batch, profile_alone=True, on_batch=lambda _: None))
         limit, tuned, took = _least(bare), _least(once), _least(stage)
         self._figure("bare windows", limit)
         self._figure("bare windows, parsed once", tuned)
@@ -181,6 +185,10 @@ class PipelineBench:
             )
         )
 
+    def _batch(self, least: int) -> int:
+        """Messages in a micro-batch, so that there are at least so many batches."""
+        return min(self._settings.pipeline.max_batch, self._plan.messages // least)
+
     def _after_batch(self, lab: Lab, number: int) -> None:
         self._heap.append(lab.heap_bytes())
         self._say(f"batch {number + 1}, {self._heap[-1] / MB:.0f} MB on the heap")
@@ -193,11 +201,6 @@ class PipelineBench:
         self._result.figures[f"{name}, messages/s"] = round(took.rate)
         self._result.figures[f"{name}, µs of processor a message"] = round(took.cpu_us, 1)
         self._say(f"▸ {name}: {_rate(took)}, {took.cpu_us:.1f} µs of the processors a message")
-
-
-def _in_batches(settings: Settings, most: int) -> Settings:
-    size = min(settings.pipeline.max_batch, most)
-    return settings.model_copy(update={"pipeline": settings.pipeline.model_copy(update={"max_batch": size})})
 
 
 def _rate(took: Took) -> str:

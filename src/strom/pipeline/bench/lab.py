@@ -78,8 +78,8 @@ class Lab:
             Pipeline(self._settings, ("normalise",)).catch_up(self._spark)
         return took(self._filled)
 
-    def store_all(self, *, profile_alone: bool, on_batch: Callable[[int], None]) -> Took:
-        """`readings` to the tables (and lake and topics) in micro-batches; each has a checkpoint of its own."""
+    def store_all(self, size: int, *, profile_alone: bool, on_batch: Callable[[int], None]) -> Took:
+        """`readings` to the tables (and lake and topics) in micro-batches of `size`; each has a checkpoint of its own."""
         job = StoreJob(
             self._settings, self._spark, ("profile",) if profile_alone else STORE_STAGES, alone=profile_alone
         )
@@ -89,14 +89,14 @@ class Lab:
             on_batch(batch_id)
 
         try:
-            readings = typed_readings(self._readings(), job.fields)
+            readings = typed_readings(self._readings(size), job.fields)
             return self._batches(readings.writeStream.foreachBatch(process))
         finally:
             job.close()
 
-    def windows_all(self, *, parsed_once: bool = False) -> Took:
+    def windows_all(self, size: int, *, parsed_once: bool = False) -> Took:
         """The bare windows over `readings`, in the same micro-batches and with Spark's own state."""
-        windows = frames.bare_windows(self._readings(), parsed_once=parsed_once)
+        windows = frames.bare_windows(self._readings(size), parsed_once=parsed_once)
         return self._batches(windows.writeStream.format("noop").outputMode("update"))
 
     def readings_of(self, count: int, meters: int, start_s: int, *, first: int, active: int) -> DataFrame:
@@ -132,8 +132,8 @@ class Lab:
         runtime = self._jvm.Runtime.getRuntime()
         return int(runtime.totalMemory() - runtime.freeMemory())
 
-    def _readings(self) -> DataFrame:
-        return source(self._spark, self._settings, topics.READINGS, self._settings.pipeline.max_batch)
+    def _readings(self, size: int) -> DataFrame:
+        return source(self._spark, self._settings, topics.READINGS, size)
 
     def _timed_batch(self, frame: DataFrame, messages: int) -> Took:
         with self._timed() as took:
