@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
-from strom.pipeline.progress import Backlog
+from strom.pipeline.progress import Backlog, CaughtUp
+from strom.pipeline.queries import source
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.mark_tables import Mark, save_marks
@@ -16,10 +18,15 @@ pytestmark = pytest.mark.stack
 
 
 @pytest.fixture
-def settings(own_settings: Settings) -> Iterator[Settings]:
+def servers(own_settings: Settings) -> Iterator[Stack]:
     """Servers of its own: in the shared topics others' records wait for ever."""
     with Stack(own_settings, ["kafka", "postgres"]) as stack:
-        yield stack.settings
+        yield stack
+
+
+@pytest.fixture
+def settings(servers: Stack) -> Settings:
+    return servers.settings
 
 
 def put(settings: Settings, topic: str, partition: int, *origins: str) -> None:
@@ -54,3 +61,21 @@ def test_a_backlog_is_done_when_each_record_has_an_outcome(settings: Settings) -
     anew = Backlog(settings)
     assert not anew.is_done()
     assert anew.is_done({0: 3, 1: 1, 2: 2, 3: 0})  # as the query itself tells
+
+
+def test_while_kafka_is_away_nobody_has_caught_up(servers: Stack, spark: SparkSession) -> None:
+    settings = servers.settings
+    put(settings, topics.READINGS, 1, "", "")
+    readings = source(spark, settings, topics.READINGS)
+    query = readings.writeStream.format("noop").trigger(availableNow=True).start()
+    query.awaitTermination()
+
+    caught_up = CaughtUp(settings)
+    assert caught_up.tells(None, query)
+    servers.halt("kafka")
+    assert not caught_up.tells(None, query)
+    servers.resume("kafka")
+    servers.await_ready("kafka")
+    assert caught_up.tells(None, query)
+    put(settings, topics.READINGS, 1, "")
+    assert not caught_up.tells(None, query)

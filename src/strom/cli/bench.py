@@ -31,14 +31,16 @@ def pipeline(
     messages: Annotated[int | None, typer.Option(min=10_000, help="Another number of messages.")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="normalise, all, memory, profile, latency or growth; can be given several times."),
+        typer.Option(
+            help="normalise, all, memory, lake, profile, latency or growth; can be given several times."
+        ),
     ] = None,
     meters: Annotated[int, typer.Option(min=1, help="How many meters send them.")] = 10_000,
     plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-pipeline.svg"),
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     home: HomeOption = None,
 ) -> None:
-    """The Spark pipeline: speed of its stages, latency, cost by meters known, memory.
+    """The Spark pipeline: speed of its stages, latency, cost by meters known, memory, look-ups in the lake.
 
     Each figure is a ratio to a bare Spark job over the same data. Exit code 1 if one falls short of what is asked.
 
@@ -47,7 +49,8 @@ def pipeline(
     from dataclasses import replace
 
     from strom.bench.ground import own_servers
-    from strom.bench.pipeline import PARTS, QUICK, PipelineBench, Plan
+    from strom.bench.pipeline import PipelineBench
+    from strom.bench.plan import PARTS, QUICK, Plan
     from strom.bench.report import as_svg
 
     plan = QUICK if quick else Plan()

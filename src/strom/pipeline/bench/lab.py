@@ -14,6 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
 from strom.pipeline.bench import frames
+from strom.pipeline.bench.lookups import LookUps
 from strom.pipeline.ending import reason_of
 from strom.pipeline.job import Pipeline
 from strom.pipeline.normalise import normalise
@@ -103,6 +104,10 @@ class Lab:
         """A micro-batch of readings that only `active` of the meters sent, without the way through Kafka."""
         raw = frames.as_raw(frames.messages(self._spark, count, meters, start_s, first=first, active=active))
         return typed_readings(frames.as_records(normalise(raw))).localCheckpoint()
+
+    def look_ups(self) -> LookUps:
+        """In the lake that `store_all` has filled."""
+        return LookUps(self._settings, self._spark)
 
     def store_job(self, settings: Settings) -> StoreJob:
         return StoreJob(settings, self._spark)
