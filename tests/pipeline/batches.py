@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from strom.domain.reading import CLOCK_WRONG, NUMBER_FIELDS, plain_number, time_text
+from strom.pipeline.readings import parts_of_origin
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 START = 1_767_225_600_000  # 2026-01-01T00:00Z
@@ -53,7 +54,8 @@ def numbered(readings: Sequence[Sent], first: int = 0) -> list[Sent]:
 
 
 def batch(spark: SparkSession, readings: Sequence[Sent]) -> DataFrame:
-    return spark.createDataFrame([_row(offset, each) for offset, each in enumerate(readings)], SCHEMA)
+    rows = spark.createDataFrame([_row(offset, each) for offset, each in enumerate(readings)], SCHEMA)
+    return rows.withColumns(parts_of_origin())
 
 
 def cut(readings: Sequence[Sent], sizes: Iterator[int]) -> list[list[Sent]]:

@@ -48,7 +48,19 @@ def test_a_stage_that_needs_less_of_a_reading_gets_less(spark: SparkSession) -> 
         (json.dumps(GOOD).encode(), None),
         (json.dumps(GOOD).encode(), []),
         (json.dumps(GOOD).encode(), [("strom-origin", bytearray(b"elsewhere"))]),
-        (json.dumps(GOOD).encode(), [("strom-origin", bytearray(b"a/b/c"))]),
+        *(
+            (json.dumps(GOOD).encode(), [("strom-origin", bytearray(origin))])
+            for origin in (
+                b"",
+                b"a/b/c",
+                b"a/1",
+                b"a/1/",
+                b"a//1",
+                b"a/-1/2",
+                b"a/1/-2",
+                b"a/1/9223372036854775808",
+            )
+        ),
         (json.dumps({**GOOD, "at": "yesterday"}).encode(), ORIGIN),
         (json.dumps({"v": 1}).encode(), ORIGIN),
         (b"\xff not JSON", ORIGIN),

@@ -18,6 +18,7 @@ from strom.domain.tariffs import TARIFF_FIELDS
 from strom.pipeline.alerts.oddities import odd_columns
 from strom.pipeline.bands import EXACT, as_arrays, band_columns
 from strom.pipeline.limits import Limits
+from strom.pipeline.thousandths import thousandths
 
 CELL_MS = 300_000
 MOST_VOLTS = 1_000_000
@@ -38,8 +39,8 @@ def moments(readings: DataFrame) -> DataFrame:
     Numbers only: with texts among them Spark would sort the readings here instead of hashing them. All of a meter are
     in one partition, which every step after this needs; so little of each reading is moved there only once.
     """
-    values = {f"{direction}_c": milli(f"{direction}_wh") for direction in Direction}
-    values |= {f"{direction}_p": milli(f"{direction}_w") for direction in Direction}
+    values = {f"{direction}_c": thousandths(F.col(f"{direction}_wh")) for direction in Direction}
+    values |= {f"{direction}_p": thousandths(F.col(f"{direction}_w")) for direction in Direction}
     values |= {phase: _voltage(f"voltage_{phase}_v") for phase in PHASES}
     values |= {
         "received": F.unix_millis("received"),
@@ -94,10 +95,6 @@ def collected(cells: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in cells.collect()]
 
 
-def milli(field: str) -> Column:
-    return _milli_of(F.col(field))
-
-
 def _cell() -> Column:
     return (F.col("t") - F.col("t") % CELL_MS).alias("cell")
 
@@ -118,15 +115,11 @@ def _followed(moments: DataFrame, limits: Limits, by: Sequence[str], more: dict[
 
 def _voltage(field: str) -> Column:
     """Beyond a million volts it is no voltage, and sums of such would not fit 64 bits."""
-    return _milli_of(F.when(F.abs(F.col(field)) < MOST_VOLTS, F.col(field)))
+    return thousandths(F.when(F.abs(F.col(field)) < MOST_VOLTS, F.col(field)))
 
 
 def _named(columns: Mapping[str, Column]) -> list[Column]:
     return [column.alias(name) for name, column in columns.items()]
-
-
-def _milli_of(value: Column) -> Column:
-    return (value * 1000).cast("bigint")
 
 
 def _valued(frame: DataFrame, by: Sequence[str]) -> DataFrame:

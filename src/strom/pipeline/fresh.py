@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from strom.pipeline.given import given
 from strom.pipeline.lake.archive import COLUMNS
 from strom.pipeline.late import NEVER_LATE_MS, too_late
+from strom.pipeline.readings import ORIGIN
 from strom.store.mark_tables import Mark
 
 _MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset bigint, mark_received bigint"
@@ -20,11 +21,7 @@ _MARK_SCHEMA = "mark_topic string, mark_raw int, mark_partition int, mark_offset
 def fresh_readings(batch: DataFrame, marks: list[Mark]) -> DataFrame:
     """The batch without what the marks cover."""
     kept = [name for name in COLUMNS if name in batch.columns]
-    return (
-        batch.transform(_with_origin)
-        .transform(lambda frame: unmarked(frame, marks))
-        .select(*kept, "raw_topic", "raw_partition", "raw_offset", "partition")
-    )
+    return unmarked(batch, marks).select(*kept, *ORIGIN, "partition")
 
 
 def each_once(fresh: DataFrame) -> DataFrame:
@@ -57,7 +54,7 @@ def reached_rows(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> DataFrame:
 
     Offsets are counted in sets of 64, as the bits of one number: a count of distinct ones would move every offset.
     """
-    pair = ("raw_topic", "raw_partition", "partition")
+    pair = (*ORIGIN[:2], "partition")
     return (
         fresh.groupBy(*pair, F.expr("shiftright(raw_offset, 6)"))
         .agg(
@@ -69,17 +66,6 @@ def reached_rows(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> DataFrame:
         )
         .groupBy(*pair)
         .agg(F.max("raw_offset"), F.max("received"), F.sum("count"), F.sum("late"), F.sum("own"))
-    )
-
-
-def _with_origin(batch: DataFrame) -> DataFrame:
-    """Not by `split`, which makes texts of Java of it and takes several times as long."""
-    return batch.withColumns(
-        {
-            "raw_topic": F.substring_index("origin", "/", 1),
-            "raw_partition": F.substring_index(F.substring_index("origin", "/", 2), "/", -1).cast("int"),
-            "raw_offset": F.substring_index("origin", "/", -1).cast("bigint"),
-        }
     )
 
 

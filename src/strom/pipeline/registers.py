@@ -10,6 +10,7 @@ from strom.domain.load_profile import Direction
 from strom.domain.tariffs import TARIFF_FIELDS, TARIFFS, Owner, Tariff, tariff_field
 from strom.pipeline import cells as native
 from strom.pipeline.series import OwnerOf
+from strom.pipeline.thousandths import thousandths
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def tariff_moments(readings: DataFrame) -> DataFrame:
         .select("meter", F.unix_millis("at").alias("t"), *TARIFF_FIELDS)
         .repartition("meter")
         .groupBy("meter", "t")
-        .agg(*(F.max(native.milli(field)).alias(field) for field in TARIFF_FIELDS))
+        .agg(*(F.max(thousandths(F.col(field))).alias(field) for field in TARIFF_FIELDS))
     )
     each = F.array(
         *(
