@@ -54,8 +54,12 @@ def numbered(readings: Sequence[Sent], first: int = 0) -> list[Sent]:
 
 
 def batch(spark: SparkSession, readings: Sequence[Sent]) -> DataFrame:
-    rows = spark.createDataFrame([_row(offset, each) for offset, each in enumerate(readings)], SCHEMA)
-    return rows.withColumns(parts_of_origin())
+    return frame_of(spark, [_row(offset, each) for offset, each in enumerate(readings)])
+
+
+def frame_of(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
+    """Rows of the schema as the job gets them."""
+    return spark.createDataFrame(rows, SCHEMA).withColumns(parts_of_origin())
 
 
 def cut(readings: Sequence[Sent], sizes: Iterator[int]) -> list[list[Sent]]:

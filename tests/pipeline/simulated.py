@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from strom.devices.adapter_json import decode
 from strom.devices.simulator import FaultKind, Fleet
 from strom.domain.reading import NUMBER_FIELDS, Rejected, epoch_ms, time_text
-from tests.pipeline.batches import SCHEMA, moment
+from tests.pipeline.batches import frame_of, moment
 
 START = 1_767_225_600_000  # 2026-01-01T00:00Z
 HOUR = 3_600_000
@@ -73,7 +73,7 @@ def _arrivals(chance: random.Random, payload: bytes, topic: str, sent_ms: int) -
 
 
 def day_batch(spark: SparkSession, readings: list[Arrived]) -> DataFrame:
-    return spark.createDataFrame([_row(offset, each) for offset, each in enumerate(readings)], SCHEMA)
+    return frame_of(spark, [_row(offset, each) for offset, each in enumerate(readings)])
 
 
 def _row(offset: int, each: Arrived) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ def sent(day: int, number: int) -> list[Sent]:
 
 def append(archive: Archive, spark: SparkSession, day: int, number: int) -> None:
     readings = sent(day, number)
-    archive.append(batch(spark, readings), len(readings), writer=f"test-{day}", batch_id=number)
+    archive.append(batch(spark, readings), len(readings), [])
 
 
 def origins(settings: Settings, spark: SparkSession) -> list[str]:
@@ -77,7 +77,7 @@ def test_what_is_appended_beside_is_there_for_who_looks_back_and_behind_the_bloc
     lake: Settings, spark: SparkSession
 ) -> None:
     archive, readings = Archive(spark, lake.lake_root), sent(0, 0)
-    with archive.appending(batch(spark, readings), len(readings), writer="test", batch_id=0):
+    with archive.appending(batch(spark, readings), len(readings), []):
         assert archive.read_since(dict.fromkeys(METERS)).count() == len(METERS)
     assert len(origins(lake, spark)) == len(METERS)
 
@@ -88,7 +88,7 @@ def test_an_append_that_fails_beside_fails_the_block(lake: Settings, spark: Spar
     reached = []
 
     def block() -> None:
-        with archive.appending(readings, 1, writer="test", batch_id=0):
+        with archive.appending(readings, 1, []):
             reached.append("its end")
 
     with pytest.raises(Exception, match="lake"):

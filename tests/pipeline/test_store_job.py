@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from strom.domain.slots import SLOT_MS, slot_of
 from strom.domain.statistics import QUANTITIES, Band, Statistics
 from strom.domain.tariffs import TARIFFS, Tariff
 from strom.errors import StromError
+from strom.pipeline.lake.archive import lake_rows
 from strom.pipeline.limits import Limits
 from strom.pipeline.portions import MOST_CELLS
+from strom.pipeline.stages import STORE_STAGES
 from strom.pipeline.store_job import StoreJob
 from strom.settings import GroupSettings, PipelineSettings, PostgresSettings, RuleSettings, Settings
 from strom.store import tariff_tables
@@ -28,6 +31,7 @@ from strom.store.profile_tables import load_gaps, load_rows
 from strom.store.schema import ensure_schema
 from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Writer
+from strom.streams.topics import LOAD_PROFILE
 from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
 from tests.pipeline.expected_alerts import expected_alerts, milli
 from tests.pipeline.expected_tariffs import expected_tariffs, with_tariffs
@@ -255,6 +259,28 @@ def test_the_lake_holds_a_reading_once_whichever_stages_bring_it(own: Settings, 
     assert_tables_are_the_function_of(own, spark, sent)
 
 
+def test_the_lake_holds_a_reading_once_if_other_stages_go_on_where_some_were_killed(
+    own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed when the lake had the batch and the tables had not; those that go on cut it otherwise, and were there before."""
+    sent = numbered([reading(at=START + m * 60_000, import_wh=m, voltage_l1_v=230) for m in range(40)])
+    others = StoreJob(own, spark)
+    for stages, taken, whole in (
+        (("archive",), sent[:15], sent[:20]),
+        (("archive", "profile"), sent[:25], sent[:30]),
+        (STORE_STAGES, sent[:35], sent),
+    ):
+        job = StoreJob(own, spark, stages)
+        with monkeypatch.context() as patch:
+            patch.setattr("strom.pipeline.store_job.save_marks", _crash)
+            with pytest.raises(CrashError):
+                job.process(batch(spark, taken), 7)
+        job.close()
+        others.process(batch(spark, whole), 0)
+    others.close()
+    assert_tables_are_the_function_of(own, spark, sent)
+
+
 def test_an_empty_batch_changes_nothing(job: StoreJob, own: Settings, spark: SparkSession) -> None:
     job.process(batch(spark, []), 0)
     assert fetch(own, "SELECT * FROM meters") == []
@@ -314,15 +340,47 @@ def test_quarter_hours_tell_power_and_voltage_at_their_least_mean_and_largest(
     assert found == [0.0, 166.667, 400.0, 228.1, 230.533, 233.5, None, None]
 
 
+def test_a_late_voltage_is_told_with_its_quarter_hour_though_its_energy_stays(
+    job: StoreJob, spark: SparkSession
+) -> None:
+    sent = numbered([reading(at=START + m * 60_000, import_wh=m, voltage_l1_v=230) for m in range(0, 40, 5)])
+    job.process(batch(spark, sent), 0)
+    assert job.told()[LOAD_PROFILE] == 2
+    late = replace(reading(at=START + 60_000, voltage_l1_v=241.5), received=START + HOUR)
+    job.process(batch(spark, numbered([late, replace(late, at=START + 39 * 60_000)], 8)), 1)
+    assert job.told()[LOAD_PROFILE] == 3
+    job.process(batch(spark, numbered([replace(late, received=START + HOUR + 1)], 10)), 2)
+    assert job.told()[LOAD_PROFILE] == 3  # it said nothing new
+
+
+def habitual() -> list[Sent]:
+    """Four weeks of a quiet hour, then a high one."""
+    quarters = [START - week * WEEK + quarter * SLOT_MS for week in (4, 3, 2, 1) for quarter in range(5)]
+    usual = [reading(at=at, import_wh=100 * number) for number, at in enumerate(quarters)]
+    return numbered([*usual, *(reading(at=START + m * 60_000, import_wh=1900 + 70 * m) for m in range(32))])
+
+
+SPIKES = "SELECT kind, started, ended, value, threshold FROM alerts WHERE kind <> 'silent'"
+SPIKE = ("spike", moment(START), None, 4200, 2400)
+
+
 def test_quarter_hours_that_a_batch_completes_are_held_against_the_habit(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
-    quarters = [START - week * WEEK + quarter * SLOT_MS for week in (4, 3, 2, 1) for quarter in range(5)]
-    usual = [reading(at=at, import_wh=100 * number) for number, at in enumerate(quarters)]
-    high = [reading(at=START + m * 60_000, import_wh=1900 + 70 * m) for m in range(32)]
-    job.process(batch(spark, numbered([*usual, *high])), 0)
-    query = "SELECT kind, started, ended, value, threshold FROM alerts WHERE kind <> 'silent'"
-    assert fetch(own, query) == [("spike", moment(START), None, 4200, 2400)]
+    job.process(batch(spark, habitual()), 0)
+    assert fetch(own, SPIKES) == [SPIKE]
+
+
+def test_what_is_taken_again_is_judged_by_the_rules_of_now_though_its_energy_stays(
+    own: Settings, spark: SparkSession
+) -> None:
+    readings = batch(spark, habitual())
+    for floor_w, expected in ((50_000, []), (own.rules.spike_floor_w, [SPIKE]), (50_000, [])):
+        rules = own.rules.model_copy(update={"spike_floor_w": floor_w})
+        with closing(StoreJob(own.model_copy(update={"rules": rules}), spark)) as job:
+            job.process(readings, 0)
+            job.take_again(lambda: lake_rows(readings), lambda _: None)
+        assert fetch(own, SPIKES) == expected
 
 
 def test_a_raw_topic_made_anew_is_read_from_its_beginning(

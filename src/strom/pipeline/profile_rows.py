@@ -1,6 +1,7 @@
 """Writes what the series say as rows with both directions: a version more where something changed, else nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from strom.pipeline.outbox import Outbox
 from strom.pipeline.series import Update
 from strom.store import profile_tables as tables
 from strom.store.profile_tables import StoredRow
-from strom.store.statistics_tables import load_statistics
+from strom.store.statistics_tables import Key, load_statistics
 from strom.store.writes import Work
 from strom.streams.topics import LOAD_PROFILE
 
@@ -22,10 +23,18 @@ Changed = Mapping[tuple[str, int], int | None]  # meter and slot: its import in 
 _slot_text = lru_cache(maxsize=1024)(time_text)  # nearly all meters complete the same slots
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Of the rows that were looked at: those that are others now, and all."""
+
+    changed: Changed
+    judged: Changed
+
+
 def write_rows(
     work: Work, outbox: Outbox, updates: Sequence[Update], intervals: Mapping[str, int | None]
-) -> Changed:
-    """Merge the directions' slots into `load_profile` and tell the topic what changed; returns that."""
+) -> Written:
+    """Merge the directions' slots into `load_profile` and tell the topic what changed."""
     telling = [(update.meter, update) for update in halves.telling_rows(updates)]
     spans = halves.earliest((meter, update.since) for meter, update in telling)
     stored = tables.load_rows(work, spans.items())
@@ -40,14 +49,25 @@ def write_rows(
             changed.append(StoredRow(key[0], row, expected, old.version + 1 if old else 1))
     tables.save_rows(work, changed)
     tables.delete_rows(work, void)
-    statistics = load_statistics(work, ((each.meter, each.row.start) for each in changed))
-    for each in changed:
-        key = (each.meter, each.row.start)
-        outbox.put(LOAD_PROFILE, topic_key(*key), as_json(each, statistics.get(key, {})))
+    _tell(work, outbox, changed)
     for meter, start in void:
         outbox.put(LOAD_PROFILE, topic_key(meter, start), None)
-    rows = {(each.meter, each.row.start): each.row.imported for each in changed}
-    return {key: half.mwh if half else None for key, half in rows.items()} | dict.fromkeys(void)
+    judged = {key: row.imported.mwh if row and row.imported else None for key, row in wanted.items()}
+    others = {(each.meter, each.row.start) for each in changed} | set(void)
+    return Written({key: judged[key] for key in others}, judged)
+
+
+def tell_statistics(work: Work, outbox: Outbox, keys: Set[Key]) -> None:
+    """Quarter-hours whose energy is as it was, but not what power and voltages were in them."""
+    if keys:
+        _tell(work, outbox, tables.rows_at(work, keys).values())
+
+
+def _tell(work: Work, outbox: Outbox, rows: Collection[StoredRow]) -> None:
+    statistics = load_statistics(work, ((each.meter, each.row.start) for each in rows))
+    for each in rows:
+        key = (each.meter, each.row.start)
+        outbox.put(LOAD_PROFILE, topic_key(*key), as_json(each, statistics.get(key, {})))
 
 
 def write_gaps(work: Work, updates: Sequence[Update]) -> None:

@@ -16,8 +16,8 @@ from strom.store.writes import Work
 
 def update_statistics(
     work: Work, cells: Mapping[str, Sequence[Cell]], old: Mapping[str, MeterState], archive: Archive
-) -> None:
-    """Bring the statistics of every touched slot up to date."""
+) -> set[Key]:
+    """Bring the statistics of every touched slot up to date; returns the past ones that are others now."""
     brought: list[Part] = []
     late: set[Key] = set()
     begun: set[Key] = set()
@@ -33,7 +33,7 @@ def update_statistics(
     # A slot in which the meter was seen, but not by this stage: it did not run then. (One without bands has a row, too.)
     late |= unknown_slots(work, begun)
     add_statistics(work, [part for part in brought if part[:2] not in late] if late else brought)
-    replace_statistics(work, _from_lake(archive, late))
+    return replace_statistics(work, _from_lake(archive, late))
 
 
 def _from_lake(archive: Archive, late: set[Key]) -> list[Part]:

@@ -1,7 +1,7 @@
 """Takes micro-batches of `readings` into the lake, the tables and the topics, each reading once.
 
-The order makes it so: the lake has it first (a batch that comes again is recognised there), then one transaction over
-all tables with the marks of what was taken in is committed; Kafka confirms what is told before that.
+The order makes it so: the lake has it first (its commit tells what it covers), then one transaction over all tables with
+the marks of what was taken in is committed; Kafka confirms what is told before that.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +25,7 @@ from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_mar
 from strom.pipeline.garbage import uncollected
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
+from strom.pipeline.lake.commit_marks import later_marks, moved
 from strom.pipeline.late import counts, set_aside, too_late
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
@@ -86,14 +87,14 @@ class StoreJob:
         """What of a reading it needs: everything as soon as it is kept or shown."""
         return ALL_FIELDS if {"archive", "latest"} & set(self.stages) else native.FIELDS
 
-    def process(self, batch: DataFrame, batch_id: int) -> None:
-        """Take in one micro-batch; repeating it changes nothing."""
+    def process(self, batch: DataFrame, _number: int) -> None:
+        """Take in one micro-batch; repeating it changes nothing, whatever its number is then."""
         with self._writer.work() as work:
             before = load_marks(work, self._job)
             with held(fresh_readings(batch, before)) as fresh:
                 reached = reached_marks(fresh, self._late_ms)
                 fresh = each_once(fresh) if reached.repeated else fresh
-                with self._archived(work, fresh, reached, before, batch_id):
+                with self._archived(work, fresh, reached, before):
                     if reached.count and self.stages != ("archive",):
                         self._tables(work, self._timely(work, fresh, reached.late), reached.count)
                 self._outbox.confirm()
@@ -106,7 +107,7 @@ class StoreJob:
         """
         with self._writer.work() as work, held(read()) as readings:
             count, late = counts(readings, self._late_ms)
-            self._tables(work, self._timely(work, readings, late), count)
+            self._tables(work, self._timely(work, readings, late), count, again=True)
             self._outbox.confirm()
             also(work)
 
@@ -118,23 +119,24 @@ class StoreJob:
         return readings.where(~too_late(self._late_ms))
 
     @contextmanager
-    def _archived(
-        self, work: Work, fresh: DataFrame, reached: Reached, before: list[Mark], batch_id: int
-    ) -> Iterator[None]:
+    def _archived(self, work: Work, fresh: DataFrame, reached: Reached, before: list[Mark]) -> Iterator[None]:
         """The lake takes the readings in beside the block: it is written by Spark while the tables wait for Python and Postgres.
 
-        The lake is one, whichever stages run together: what another job of ours has put there stays out.
+        The lake is one, whichever stages run together: what another job of ours has put there stays out, also if it was
+        killed before it could save its marks.
         """
         if "archive" not in self.stages:
             yield
             return
-        lake = load_marks(work, LAKE)
+        stored = load_marks(work, LAKE)
+        lake = later_marks(stored, self._archive.newest_marks())
         if not set(lake) <= set(before):
             fresh = unmarked(fresh, lake)
             reached = reached_marks(fresh)
-        with self._archive.appending(fresh, reached.count, writer=self._writer_id(), batch_id=batch_id):
+        marks = moved(lake, reached.marks)
+        with self._archive.appending(fresh, reached.count, marks):
             yield
-        save_marks(work, LAKE, reached.marks)
+        save_marks(work, LAKE, [*(set(lake) - set(stored)), *marks])
 
     def tick(self, now_ms: int, caught_up: bool) -> None:
         """Find what time alone tells. With a backlog nothing can be said: the messages may just not be read yet."""
@@ -158,28 +160,33 @@ class StoreJob:
         self._writer.close()
         self._timer_writer.close()
 
-    def _tables(self, work: Work, fresh: DataFrame, count: int) -> None:
+    def _tables(self, work: Work, fresh: DataFrame, count: int, *, again: bool = False) -> None:
+        """`again`: also what is as it was is judged by the rules that hold now."""
         moments = native.moments(fresh)
         with uncollected():
             for portion in portions(native.cells(moments, self._limits), count):
                 if portion.cells:
-                    self._portion(work, portion.of(fresh), portion.of(moments), portion.cells)
+                    self._portion(work, portion.of(fresh), portion.of(moments), portion.cells, again)
 
-    def _portion(self, work: Work, fresh: DataFrame, moments: DataFrame, rows: Sequence[Cell]) -> None:
-        own = latest.by_meter(rows)
+    def _portion(
+        self, work: Work, fresh: DataFrame, moments: DataFrame, cells: Sequence[Cell], again: bool
+    ) -> None:
+        own = latest.by_meter(cells)
         old = load_states(work, own)
         new = {meter: latest.next_state(old.get(meter), cells) for meter, cells in own.items()}
         if "latest" in self.stages:
             latest.write_latest(work, self._outbox, own, latest.newest_readings(fresh), new)
         if "profile" in self.stages:
-            update_statistics(work, own, old, self._archive)
-            updates = update_series(work, moments, rows, self._archive, self._limits)
+            others = update_statistics(work, own, old, self._archive)
+            updates = update_series(work, moments, cells, self._archive, self._limits)
             intervals = {meter: state.interval_s for meter, state in new.items()}
-            changed = profile_rows.write_rows(work, self._outbox, updates, intervals)
+            written = profile_rows.write_rows(work, self._outbox, updates, intervals)
+            profile_rows.tell_statistics(work, self._outbox, others - written.changed.keys())
             profile_rows.write_gaps(work, updates)
-            update_tariffs(work, fresh, rows, self._archive, self._limits, intervals)
+            update_tariffs(work, fresh, cells, self._archive, self._limits, intervals)
             if "watch" in self.stages:
-                self._watch(work, (fresh, moments), own, (old, new), (updates, changed))
+                rows = written.judged if again else written.changed
+                self._watch(work, (fresh, moments), own, (old, new), (updates, rows))
 
     def _watch(
         self,
@@ -204,8 +211,3 @@ class StoreJob:
             silences = Silences(self._limits, load_open(work, SILENT))
             found.append(silences.ended(own, old, new, lambda meters: arrivals(fresh, meters)))
         watch.write_alerts(work, self._outbox, found)
-
-    def _writer_id(self) -> str:
-        """Batch numbers are unique per checkpoint; a new checkpoint is a new writer."""
-        query = self._spark.sparkContext.getLocalProperty("sql.streaming.queryId")
-        return f"strom-{self._job}-{query or 'batch'}"

@@ -52,10 +52,17 @@ def load_rows(work: Work, since: Iterable[tuple[str, int]]) -> dict[tuple[str, i
     work.stage(
         "row_spans", "meter text, since timestamptz", ((meter, moment(start)) for meter, start in since)
     )
-    found = work.rows(
-        f"SELECT l.meter, l.start, {LOADED} "  # noqa: S608 - the names above
-        "FROM row_spans s JOIN load_profile l ON l.meter = s.meter AND l.start >= s.since"
-    )
+    return _rows(work, "row_spans s JOIN load_profile l ON l.meter = s.meter AND l.start >= s.since")
+
+
+def rows_at(work: Work, keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], StoredRow]:
+    """The rows of these meters and starts, as far as there are any."""
+    work.stage("row_keys", "meter text, start timestamptz", ((meter, moment(start)) for meter, start in keys))
+    return _rows(work, "row_keys k JOIN load_profile l ON l.meter = k.meter AND l.start = k.start")
+
+
+def _rows(work: Work, found_in: str) -> dict[tuple[str, int], StoredRow]:
+    found = work.rows(f"SELECT l.meter, l.start, {LOADED} FROM {found_in}")  # noqa: S608 - the names above
     return {(meter, millis(start)): loaded(meter, start, *rest) for meter, start, *rest in found}
 
 

@@ -61,15 +61,18 @@ def add_statistics(work: Work, parts: Sequence[Part]) -> None:
     work.execute(_ADD)
 
 
-def replace_statistics(work: Work, slots: Sequence[Part]) -> None:
-    """Store these whole slots in place of what is there."""
+def replace_statistics(work: Work, slots: Sequence[Part]) -> set[Key]:
+    """Store these whole slots in place of what is there; returns those that are others now."""
     if not slots:
-        return
+        return set()
     _stage(work, slots)
-    work.execute(
-        "INSERT INTO slot_statistics SELECT * FROM new_statistics ON CONFLICT (meter, start) DO UPDATE SET "
-        "totals = excluded.totals, counts = excluded.counts, lows = excluded.lows, highs = excluded.highs"
+    found = work.rows(
+        "INSERT INTO slot_statistics AS s SELECT * FROM new_statistics ON CONFLICT (meter, start) DO UPDATE SET "
+        "totals = excluded.totals, counts = excluded.counts, lows = excluded.lows, highs = excluded.highs "
+        "WHERE (s.totals, s.counts, s.lows, s.highs) IS DISTINCT FROM "
+        "(excluded.totals, excluded.counts, excluded.lows, excluded.highs) RETURNING s.meter, s.start"
     )
+    return {(meter, millis(start)) for meter, start in found}
 
 
 def _want(work: Work, keys: Iterable[Key]) -> None:

@@ -45,7 +45,7 @@ def test_readings_come_from_the_topic_each_once_and_from_the_lake_when_there_is_
     query = f"SELECT count(*) AS n, sum(import_w) AS w, max(at) AS last FROM Readings WHERE meter = '{meter}'"  # noqa: S608
     expected = [{"n": 3, "w": 301.5, "last": "2026-01-01T00:02:00.000Z"}]
     assert ask(spark, own, query) == expected
-    Archive(spark, own.lake_root).append(batch(spark, readings[:2]), 2, writer="w", batch_id=0)
+    Archive(spark, own.lake_root).append(batch(spark, readings[:2]), 2, [])
     assert ask(spark, own, query) == [{"n": 2, "w": 100.5, "last": "2026-01-01T00:01:00.000Z"}]
     both = f"SELECT count(*) AS n FROM `topic:readings` WHERE meter = '{meter}' AND key = meter"  # noqa: S608
     assert ask(spark, own, both) == [{"n": 4}]
@@ -57,7 +57,7 @@ def test_the_view_has_the_same_columns_wherever_it_comes_from(
     query = "SELECT * FROM readings LIMIT 1"
     send(own, [at_minute(meter, 0, 0, import_w=1)])
     from_topic = ask(spark, own, query)
-    Archive(spark, own.lake_root).append(batch(spark, [at_minute(meter, 0, 0)]), 1, writer="w", batch_id=0)
+    Archive(spark, own.lake_root).append(batch(spark, [at_minute(meter, 0, 0)]), 1, [])
     assert list(ask(spark, own, query)[0]) == list(from_topic[0])
 
 

@@ -22,7 +22,7 @@ QUERIES = re.findall(r"^```sql( live)?\n(.*?)^```$", PAGE, re.MULTILINE | re.DOT
 @pytest.fixture(scope="module")
 def own(stack: Settings, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     lake = str(tmp_path_factory.mktemp("lake"))
-    Archive(spark, lake).append(batch(spark, [reading()]), 1, writer="w", batch_id=0)
+    Archive(spark, lake).append(batch(spark, [reading()]), 1, [])
     return stack.model_copy(update={"pipeline": PipelineSettings(lake=lake)})
 
 

@@ -1,6 +1,6 @@
 """Keeps every reading in the Delta table `readings`, typed and by date; reads it back for meters that need it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pyspark import InheritableThread
@@ -9,7 +9,9 @@ from pyspark.sql import functions as F
 
 from strom.domain.reading import NUMBER_FIELDS
 from strom.pipeline.given import given
+from strom.pipeline.lake import commit_marks
 from strom.pipeline.late import NEVER_LATE_MS, too_late
+from strom.store.mark_tables import Mark
 
 TABLE = "readings"
 SMALL_BATCH = 50_000  # readings that fit one file: a micro-batch makes one file a day, not one per task
@@ -49,7 +51,7 @@ class _Beside(InheritableThread):
 
 
 class Archive:
-    """The lake's `readings`; appending the same batch of the same writer twice adds it once."""
+    """The lake's `readings`. Each append tells in its commit which marks it reaches."""
 
     def __init__(self, spark: SparkSession, root: str, late_ms: int = NEVER_LATE_MS) -> None:
         self.spark = spark
@@ -58,21 +60,24 @@ class Archive:
         spark.conf.set("spark.databricks.delta.snapshotPartitions", "1")
         self.path = f"{root.rstrip('/')}/{TABLE}"
         self._made = False
+        self._newest: tuple[int, list[Mark]] | None = None  # as of a version, the marks of the last append
         self._running: _Beside | None = None
 
-    def append(self, fresh: DataFrame, count: int, *, writer: str, batch_id: int) -> None:
+    def append(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> None:
+        """Add these readings. What the lake holds already must not be among them."""
         if count == 0:
             return
         self.ensure()
         rows = lake_rows(fresh)
-        (rows.coalesce(1) if count <= SMALL_BATCH else rows).write.format("delta").mode("append").option(
-            "txnAppId", writer
-        ).option("txnVersion", batch_id).save(self.path)
+        rows = rows.coalesce(1) if count <= SMALL_BATCH else rows
+        told = commit_marks.as_text(marks)
+        rows.write.format("delta").mode("append").option(commit_marks.OPTION, told).save(self.path)
+        self._newest = (commit_marks.version(self.spark, self.path), list(marks))
 
     @contextmanager
-    def appending(self, fresh: DataFrame, count: int, *, writer: str, batch_id: int) -> Iterator[None]:
+    def appending(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> Iterator[None]:
         """Append beside the work of the block; behind it, and whenever the block reads the lake, it is there."""
-        self._running = _Beside(lambda: self.append(fresh, count, writer=writer, batch_id=batch_id))
+        self._running = _Beside(lambda: self.append(fresh, count, marks))
         try:
             yield
         except BaseException:
@@ -81,6 +86,14 @@ class Archive:
         finally:
             running, self._running = self._running, None
         running.result()
+
+    def newest_marks(self) -> list[Mark]:
+        """What the last append has reached, whoever made it; the tables may not know of it, if it was killed right then."""
+        self.ensure()
+        version = commit_marks.version(self.spark, self.path)
+        if self._newest is None or self._newest[0] != version:
+            self._newest = (version, commit_marks.newest_marks(self.spark, self.path))
+        return self._newest[1]
 
     def read_since(self, since: dict[str, int | None]) -> DataFrame:
         """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late."""

@@ -16,6 +16,7 @@ from strom.domain.reading import time_text
 from strom.errors import StromError
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
+from strom.pipeline.lake.commit_marks import later_marks
 from strom.pipeline.lake.table import Lake, in_span
 from strom.pipeline.replay.job import Outcome, Pace, Report, of_plan, refuse_nothing
 from strom.pipeline.replay.plan import HOUR_MS, LAKE, Piece, Plan, by_time, by_version
@@ -95,10 +96,10 @@ class Into:
     def _snapshot(self) -> tuple[int, list[Mark], list[str]]:
         """A version of the lake and what it holds, while nobody writes: the two belong together."""
         with Writer(self._live.postgres_url) as writer, writer.work() as work:
-            Archive(
-                self._spark, self._live.lake_root
-            ).ensure()  # with the change feed, which tells what comes later
-            return self._lake.version(), tables.lake_marks(work), tables.jobs_with_marks(work)
+            archive = Archive(self._spark, self._live.lake_root)
+            archive.ensure()  # with the change feed, which tells what comes later
+            marks = later_marks(tables.lake_marks(work), archive.newest_marks())
+            return self._lake.version(), marks, tables.jobs_with_marks(work)
 
     def _build(self, progress: Progress, stop: Event) -> Progress:
         readings = self._readings(progress)
