@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from psycopg import sql
@@ -10,12 +11,14 @@ from pyspark.sql import SparkSession
 
 from strom.domain.alerts import SILENT
 from strom.settings import Settings
+from strom.store.profile_tables import millis
 from strom.store.schema import connect
 from strom.streams import topics
 from tests.e2e.way import outcomes, records
 
 TABLES = (
-    "load_profile", "gaps", "tariff_profile", "tariff_gaps", "slot_statistics", "alerts", "readings_latest", "meters",
+    "load_profile", "gaps", "tariff_profile", "tariff_gaps", "slot_statistics", "alerts", "late_readings", "readings_latest",
+    "meters",
 )  # fmt: skip
 COMPACTED = (topics.LOAD_PROFILE, topics.METERS)
 
@@ -68,6 +71,31 @@ def whatever_the_batches(found: Everything) -> Everything:
         for name, values in found.topics.items()
     }
     return replace(found, tables=tables, topics=told)
+
+
+def alerts_as_told(settings: Settings) -> Rows:
+    """What the topic said last of each alert that it did not withdraw, in the form of the table's rows."""
+    told = {
+        value["id"]: value
+        for record in records(settings, topics.ALERTS)
+        if (value := _value(record.value or b"null"))
+    }
+    rows = [_lean(value, ("v", "withdrawn")) for value in told.values() if not value.get("withdrawn")]
+    absent = {"part": "", "ended": None, "value": None}
+    return _all_lean([_timed(absent | row) for row in rows if row["kind"] != SILENT], ())
+
+
+def alerts_as_stored(settings: Settings) -> Rows:
+    return _all_lean([_timed(row) for row in _table(settings, "alerts") if row["kind"] != SILENT], ())
+
+
+def _timed(alert: dict[str, Any]) -> dict[str, Any]:
+    """Topic and table write times and numbers differently."""
+    times = {
+        name: alert[name] and millis(datetime.fromisoformat(alert[name])) for name in ("started", "ended")
+    }
+    numbers = {name: None if alert[name] is None else float(alert[name]) for name in ("value", "threshold")}
+    return alert | times | numbers
 
 
 def _table(settings: Settings, name: str) -> Rows:

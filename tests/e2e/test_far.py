@@ -18,7 +18,13 @@ from strom.store.reads import taken_in
 from strom.streams import topics
 from strom.streams.inventory import topic_states
 from tests.e2e.by_the_rules import expected_rows, stored_rows
-from tests.e2e.everything import assert_same, everything, whatever_the_batches
+from tests.e2e.everything import (
+    alerts_as_stored,
+    alerts_as_told,
+    assert_same,
+    everything,
+    whatever_the_batches,
+)
 from tests.e2e.far import Reference, beside, catching_up, far_settings, said
 from tests.e2e.killing import carry_out, draw
 from tests.e2e.raw import FIRST_MS, arrivals, put_raw
@@ -75,6 +81,7 @@ def test_kills_at_random_moments_lose_double_and_change_nothing(
     far.halt("pipeline")
 
     assert {record.value for record in records(settings, topics.RAW)} - before == set(sent) - before
+    assert alerts_as_told(settings) == alerts_as_stored(settings)
     found = everything(settings, spark)
     readings = [
         json.loads(outcome.value)
