@@ -24,6 +24,30 @@ def save_late(work: Work, rows: Iterable[LateRow]) -> int:
     return int(added)
 
 
+def least_lag(work: Work, late_ms: int) -> int | None:
+    """How long after its time the earliest of those came that this limit would not set aside; None: there are none."""
+    ((least,),) = work.rows(
+        "SELECT (extract(epoch FROM min(received - at)) * 1000)::bigint FROM late_readings "
+        "WHERE received - at <= make_interval(secs => %s)",
+        late_ms / 1000,
+    )
+    return None if least is None else int(least)
+
+
+def drop_late(work: Work, rows: Iterable[LateRow]) -> int:
+    """Forget these (meter, at, received, origin), of which some may not be there; returns how many were."""
+    work.stage(
+        "not_late",
+        "meter text, at timestamptz, received timestamptz, origin text",
+        ((meter, moment(at), moment(received), origin) for meter, at, received, origin in rows),
+    )
+    ((gone,),) = work.rows(
+        "WITH gone AS (DELETE FROM late_readings l USING not_late n WHERE (l.meter, l.at, l.received, l.origin) "
+        "= (n.meter, n.at, n.received, n.origin) RETURNING 1) SELECT count(*) FROM gone"
+    )
+    return int(gone)
+
+
 def late_counts(url: str) -> list[tuple[Any, ...]]:
     """Per meter: how many, the earliest and the latest time, the last arrival; the most first."""
     with connect(url) as connection:
