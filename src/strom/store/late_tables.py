@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from strom.store.asking import asking
 from strom.store.profile_tables import moment
-from strom.store.schema import connect
 from strom.store.writes import Work
 
 LateRow = tuple[Any, ...]  # meter, at, received (epoch ms), origin, the reading as JSON text
@@ -50,7 +50,7 @@ def drop_late(work: Work, rows: Iterable[LateRow]) -> int:
 
 def late_counts(url: str) -> list[tuple[Any, ...]]:
     """Per meter: how many, the earliest and the latest time, the last arrival; the most first."""
-    with connect(url) as connection:
+    with asking(url) as connection:
         return connection.execute(
             "SELECT meter, count(*), min(at), max(at), max(received) FROM late_readings GROUP BY meter ORDER BY 2 DESC, 1"
         ).fetchall()
@@ -58,7 +58,7 @@ def late_counts(url: str) -> list[tuple[Any, ...]]:
 
 def late_readings(url: str, meter: str | None, limit: int) -> list[tuple[Any, ...]]:
     """The last to arrive first, as (arrival, reading)."""
-    with connect(url) as connection:
+    with asking(url) as connection:
         return connection.execute(
             "SELECT received, origin, reading FROM late_readings WHERE %(meter)s::text IS NULL OR meter = %(meter)s "
             "ORDER BY received DESC, origin LIMIT %(limit)s",

@@ -141,6 +141,8 @@ def test_only_the_servers_that_the_query_needs_are_asked(stack: Settings, spark:
     assert ask(spark, nowhere, "SELECT 1 AS one") == [{"one": 1}]
     with pytest.raises(StromError, match=r"Postgres at 127\.0\.0\.1:1/strom does not answer"):
         ask(spark, nowhere, "SELECT * FROM meters")
+    with pytest.raises(StromError, match=r"^tables are missing in this Postgres; `strom pipeline run` makes"):
+        ask(spark, stack.with_schema("nothing_here"), "SELECT * FROM meters")
 
 
 def test_the_url_of_postgres_is_told_in_javas_way() -> None:
