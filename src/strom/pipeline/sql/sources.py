@@ -75,7 +75,9 @@ class Sources:
         )
         if not is_typed(name):
             return self._timed(records.select("value", *_META), "timestamp")
-        parsed = records.withColumn("parsed", F.from_json("value", ddl(fields_of(name))))
+        # A record without a value takes back what its key said: no row, least of all one of nulls.
+        told = records.where(F.col("value").isNotNull())
+        parsed = told.withColumn("parsed", F.from_json("value", ddl(fields_of(name))))
         return self._timed(parsed.select("parsed.*", *_META), EVENT_TIMES.get(name, "timestamp"))
 
     def table(self, name: str) -> DataFrame:
