@@ -73,13 +73,14 @@ def test_neighbouring_bad_windows_are_one_alert_with_the_worst_mean() -> None:
     (alert,) = alerts_of(230, 254, 258.5, 255, 230)
     assert (alert.started, alert.ended) == (NOON + WINDOW_MS, NOON + 4 * WINDOW_MS)
     assert (alert.value, alert.threshold, alert.severe) == (258.5, 253, True)
+    assert "was too high from 01.01. 12:10 to 01.01. 12:40" in alert.text
 
 
 def test_an_alert_stays_open_while_the_last_window_that_is_over_is_bad() -> None:
     (alert,) = alerts_of(230, 200)
     assert alert.ended is None
     assert not alert.severe
-    assert "too low since 01.01. 12:10" in alert.text
+    assert "is too low since 01.01. 12:10" in alert.text
 
 
 def test_a_window_in_progress_is_not_judged() -> None:

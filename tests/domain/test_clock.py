@@ -57,7 +57,9 @@ def test_five_minutes_are_allowed() -> None:
 def test_times_that_cannot_be_are_a_wrong_clock_of_which_nobody_knows_by_how_much() -> None:
     (alert,) = alerts(*every_minute(None), until=2 * WINDOW_MS)
     assert (alert.ended, alert.value) == (NOON + WINDOW_MS, None)
-    assert "was wrong from 01.01. 12:00 to 01.01. 12:10" in alert.text
+    assert "was wrong from 01.01. 12:00 to 01.01. 12:10: the time it told could not be" in alert.text
+    (lasting,) = alerts(*every_minute(None))
+    assert "is wrong since 01.01. 12:00: the time it tells cannot be" in lasting.text
 
 
 def test_one_right_time_in_a_window_is_enough() -> None:

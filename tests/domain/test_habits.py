@@ -68,6 +68,7 @@ def test_neighbouring_spikes_are_one_alert_that_ends_with_a_usual_quarter_hour()
     (alert,) = spike_of(rows)
     assert (alert.ended, alert.value) == (at(MONDAY, 18, 30), 6_000)
     assert "drew up to 6000 W from 02.02. 18:00 to 02.02. 18:30" in alert.text
+    assert alert.text.endswith("was something on that should not have been?")
 
 
 def test_the_same_local_hour_counts_when_the_clocks_change() -> None:
@@ -115,6 +116,7 @@ def test_neighbouring_nights_are_one_alert_until_a_good_one() -> None:
         at(MONDAY - timedelta(days=1), 5),
     )
     assert alert.value == 950
+    assert "never drew less than 950 W from 29.01. 01:00 to 01.02. 05:00" in alert.text
 
 
 def test_what_stays_on_becomes_a_habit() -> None:
@@ -129,6 +131,7 @@ def test_a_plant_that_exported_every_day_and_does_no_more_is_told() -> None:
     (alert,) = export(*[4000] * 14, 0)
     assert (alert.started, alert.ended) == (at(MONDAY, 10), None)
     assert (alert.value, alert.threshold) == (0, 50)
+    assert alert.text.startswith("m1 feeds nothing worth mentioning")
     assert "since 02.02. 10:00, though it did on 14 of the 14 days before" in alert.text
 
 
@@ -140,6 +143,8 @@ def test_a_plant_that_stays_off_stays_one_alert() -> None:
 def test_the_alert_ends_when_the_plant_is_back() -> None:
     (alert,) = export(*[4000] * 14, 0, 0, 3000)
     assert alert.ended == at(MONDAY - timedelta(days=1), 16)
+    assert alert.text.startswith("m1 fed nothing worth mentioning")
+    assert alert.text.endswith("was the solar plant off?")
 
 
 def test_who_exports_only_on_some_days_is_not_told() -> None:

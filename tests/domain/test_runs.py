@@ -46,12 +46,14 @@ def test_power_over_the_agreed_one_is_an_overload_only_after_a_minute() -> None:
     assert (alert.started, alert.ended) == (NOON, NOON + 65 * SECOND)
     assert (alert.value, alert.threshold, alert.severe) == (13_500, 11_000, False)
     assert alert.text.startswith("m1 drew more than the agreed 11 kW from 01.01. 12:00 to 01.01. 12:01")
+    assert alert.text.endswith("did too much run at once?")
 
 
 def test_an_overload_is_open_until_a_reading_says_that_it_is_over() -> None:
     (alert,) = alerts("overload", "import", drawing((0, 12_000), (90, 12_000)))
     assert alert.ended is None
     assert "draws more than the agreed 11 kW since 01.01. 12:00" in alert.text
+    assert alert.text.endswith("does too much run at once?")
 
 
 def test_exactly_the_agreed_power_is_no_overload() -> None:
@@ -96,6 +98,9 @@ def test_a_lost_phase_is_severe_and_names_the_phase() -> None:
     (alert,) = alerts("phase-loss", "l2", moments)
     assert (alert.value, alert.threshold, alert.severe, alert.part) == (3, 50, True, "l2")
     assert alert.text.startswith("m1 is without voltage on L2 since 01.01. 12:00 (3 V)")
+    (over,) = alerts("phase-loss", "l2", [*moments, (25, moment(l1=230, l2=230, l3=231))])
+    assert over.text.startswith("m1 was without voltage on L2 from 01.01. 12:00 to 01.01. 12:00 (3 V)")
+    assert over.text.endswith("the other phases were fine: had a fuse blown?")
 
 
 def test_a_voltage_of_zero_in_one_reading_is_not_believed() -> None:

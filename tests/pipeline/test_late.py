@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
+from strom.pipeline.replay.in_place import InPlace
+from strom.pipeline.replay.plan import Plan
 from strom.pipeline.store_job import StoreJob
 from strom.settings import PipelineSettings, PostgresSettings, Settings
 from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
@@ -124,6 +127,43 @@ def test_what_is_too_late_is_set_aside_once_kept_in_the_lake_and_changes_nothing
     counted = strom(settings, "pipeline", "late")
     assert counted.stdout.splitlines()[-1] == "2 readings came too late and were set aside"
     assert '"import_wh": 50.5' in strom(settings, "pipeline", "late", "--meter", "m1").stdout
+
+
+def test_a_replay_under_a_higher_limit_takes_back_what_is_timely_now_and_leaves_the_rest_aside(
+    make: Callable[[], tuple[Settings, StoreJob]], spark: SparkSession
+) -> None:
+    settings, job = make()
+
+    def late(meter: str, minute: float, days: int) -> Sent:
+        found = reading(meter, START + round(minute * MINUTE), import_wh=minute * 10)
+        return replace(found, received=found.at + days * DAY_MS + 1)
+
+    taken = [late("m1", 5.5, 11), late("m1", 6.5, 19)]
+    left = [late("m1", 7.5, 20), late("m1", 35.5, 11), late("m2", 5.5, 11)]
+    in_lake = numbered([*hour(), *taken, *left])
+    job.process(batch(spark, in_lake), 0)
+    gone = replace(late("m1", 8.5, 11), offset=len(in_lake))  # its day is no more in the lake
+    with psycopg.connect(settings.postgres_url) as connection:
+        connection.execute(
+            "INSERT INTO late_readings VALUES ('m1', %s, %s, %s, '{}')",
+            (moment(gone.at), moment(gone.received), gone.origin),
+        )
+    assert slot_samples(settings) == 15
+    raised = settings.model_copy(update={"pipeline": settings.pipeline.model_copy(update={"late_days": 20})})
+    InPlace(raised, spark, Plan(until=START + 30 * MINUTE, meters=("m1",)), print).run(Event())
+    assert slot_samples(settings) == 17
+    assert set_aside(settings) == sorted(each.origin for each in (*in_lake[-len(left) :], gone))
+
+
+def slot_samples(settings: Settings) -> int:
+    """Of the first quarter-hour."""
+    return next(int(row[5]) for row in tables(settings)["load_profile"] if row[:2] == ("m1", moment(START)))
+
+
+def set_aside(settings: Settings) -> list[str]:
+    with psycopg.connect(settings.postgres_url) as connection:
+        rows = connection.execute("SELECT origin FROM late_readings ORDER BY origin")
+        return [origin for (origin,) in rows.fetchall()]
 
 
 def test_the_number_of_a_meter_is_the_one_that_its_newest_reading_tells(

@@ -13,6 +13,7 @@ from strom.store.mark_tables import Mark, save_marks
 from strom.store.writes import Writer
 from strom.streams import topics
 from strom.streams.producer import open_producer
+from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 
@@ -76,6 +77,6 @@ def test_while_kafka_is_away_nobody_has_caught_up(servers: Stack, spark: SparkSe
     assert not caught_up.tells(None, query)
     servers.resume("kafka")
     servers.await_ready("kafka")
-    assert caught_up.tells(None, query)
+    until(lambda: caught_up.tells(None, query), "an answer of the Kafka that is back")
     put(settings, topics.READINGS, 1, "")
     assert not caught_up.tells(None, query)

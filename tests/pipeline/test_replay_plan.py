@@ -45,6 +45,7 @@ def test_meters_are_named_or_fitted_by_a_pattern() -> None:
         ({"source": "kafka", "into": "x"}, "readings are in the lake or in the topic"),
         ({"into": "a; DROP"}, "is no name for a schema"),
         ({"source": "topic"}, "a replay in place reads the lake"),
+        ({"anew": True}, "a replay in place drops nothing"),
     ],
 )
 def test_what_makes_no_sense_is_refused(plan: dict[str, object], sentence: str) -> None:

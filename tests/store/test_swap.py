@@ -108,6 +108,29 @@ def test_what_people_entered_and_who_may_read_is_carried_over(live: Settings) ->
         assert granted.fetchall() == [("SELECT",)]
 
 
+@pytest.mark.parametrize("shorter", [False, True])
+def test_what_people_entered_about_meters_that_the_new_tables_have_not_heard_stays(
+    live: Settings, shorter: bool
+) -> None:
+    with connect(live.postgres_url) as connection:
+        connection.execute("INSERT INTO meters (meter, area, contract) VALUES ('not yet', 'Graz', 'K-7')")
+        connection.execute(
+            "INSERT INTO meters (meter, first_seen, tariff) VALUES ('long ago', %s, 'night')", (NOON,)
+        )
+        connection.execute("INSERT INTO meters (meter, first_seen) VALUES ('nothing entered', %s)", (NOON,))
+        connection.execute("UPDATE fresh.meters SET area = 'Wien'")
+    exchange(live, shorter=shorter)
+    with connect(live.postgres_url) as connection:
+        rows = connection.execute(
+            "SELECT meter, first_seen, area, tariff, contract FROM meters ORDER BY meter"
+        )
+        assert rows.fetchall() == [
+            ("long ago", None, None, "night", None),
+            ("m1", NOON, None, None, None),
+            ("not yet", None, "Graz", None, "K-7"),
+        ]
+
+
 def test_the_former_tables_know_how_far_the_lake_was(live: Settings) -> None:
     former = live.with_schema(exchange(live))
     with Writer(former.postgres_url) as writer, writer.work() as work:

@@ -154,9 +154,10 @@ def export(postgres: PostgresOption = None, home: HomeOption = None) -> None:
 
     from strom.store.master_data import COLUMNS, meters
 
+    rows = meters(settings_from(postgres=postgres, home=home).postgres_url)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for row in meters(settings_from(postgres=postgres, home=home).postgres_url):
+    for row in rows:
         writer.writerow(
             [_plain(row[name]) if hasattr(row[name], "isoformat") else row[name] for name in COLUMNS]
         )

@@ -32,7 +32,9 @@ def replay(
         typer.Option(metavar="SCHEMA", help="Build a new set of tables in this schema of Postgres."),
     ] = None,
     source: Annotated[str, typer.Option(help="Read the lake or, into a new schema, the topic.")] = "lake",
-    anew: Annotated[bool, typer.Option("--anew", help="Drop what an earlier replay has put there.")] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="With --into: drop what an earlier replay has put there.")
+    ] = False,
     kafka: KafkaOption = None,
     postgres: PostgresOption = None,
     spark_master: SparkOption = None,
@@ -61,14 +63,11 @@ def replay(
         tuple(name.strip() for name in meters.split(",") if name.strip()) if meters else (),
         into,
         source,
+        anew,
     )
     stop = Event()
     with quiet_session(settings, "replay") as spark:
-        work = (
-            Into(settings, spark, plan, _report, anew=anew)
-            if into
-            else InPlace(settings, spark, plan, _report)
-        )
+        work = (Into if into else InPlace)(settings, spark, plan, _report)
         with stop_on_signals(stop.set):
             outcome = work.run(stop)
     _tell(outcome, into)

@@ -143,7 +143,8 @@ def _voltage_alert(
     limit = (bounds.low_mv if low else bounds.high_mv) / 1000
     when = span_text(run[0].start, ended, timezone)
     text = (
-        f"The voltage on {phase.upper()} of {meter} is too {'low' if low else 'high'} {when}: "
+        f"The voltage on {phase.upper()} of {meter} {'is' if ended is None else 'was'} too "
+        f"{'low' if low else 'high'} {when}: "
         f"{worst.volts:g} V in the mean of ten minutes, {'at least' if low else 'at most'} {limit:g} V is right."
     )
     return Alert(meter, VOLTAGE, phase, run[0].start, ended, worst.volts, limit, severe, text)

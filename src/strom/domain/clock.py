@@ -75,7 +75,8 @@ def _alert(meter: str, run: Sequence[ClockWindow], current: int, limit_ms: int, 
     off = max((behind for window in run if (behind := window.behind_ms) is not None), key=abs, default=None)
     verb = "is" if ended is None else "was"
     if off is None:
-        what = "the time it tells cannot be, so that of arrival counts"
+        tells = "tells cannot" if ended is None else "told could not"
+        what = f"the time it {tells} be, so that of arrival counts"
     else:
         sides = "behind" if off > 0 else "ahead"
         what = f"it {verb} {_long(abs(off))} {sides}, so readings stand at the wrong time"

@@ -44,7 +44,7 @@ class DayHabit:
     look_back: int
     suspicious: Callable[[int, DayLimits], bool]
     judge: Callable[[date, Told, DayLimits], Odd | None]
-    words: Callable[[str, str, Odd], str]
+    words: Callable[[str, str, Odd, bool], str]
     worst: Callable[[Odd], float]
     value: Callable[[Odd], tuple[float, float]]
 
@@ -70,7 +70,7 @@ class DayHabit:
         when = f"since {since}" if is_open else f"from {since} to {until}"
         worst = max(run, key=self.worst)
         value, limit = self.value(worst)
-        text = self.words(meter, when, worst)
+        text = self.words(meter, when, worst, is_open)
         return Alert(meter, self.kind, "", started, None if is_open else ended, value, limit, False, text)
 
 
@@ -96,17 +96,21 @@ def _days_before(day: date, count: int) -> list[date]:
     return [day - timedelta(days=back) for back in range(1, count + 1)]
 
 
-def _night_words(meter: str, when: str, odd: Odd) -> str:
+def _night_words(meter: str, when: str, odd: Odd, is_open: bool) -> str:
+    draws, left = ("draws", "is something left on") if is_open else ("drew", "was something left on")
     return (
-        f"By night {meter} never draws less than {watts(odd.mwh)} W {when}, {watts(odd.usual)} W is usual: "
-        "is something left on, or is a device faulty?"
+        f"By night {meter} never {draws} less than {watts(odd.mwh)} W {when}, {watts(odd.usual)} W is usual: "
+        f"{left}, or is a device faulty?"
     )
 
 
-def _export_words(meter: str, when: str, odd: Odd) -> str:
+def _export_words(meter: str, when: str, odd: Odd, is_open: bool) -> str:
+    feeds, running = (
+        ("feeds", "is the solar plant running") if is_open else ("fed", "was the solar plant off")
+    )
     return (
-        f"{meter} fed nothing worth mentioning into the grid by day {when}, though it did on {odd.usual:g} "
-        f"of the {DAYS} days before: is the solar plant running?"
+        f"{meter} {feeds} nothing worth mentioning into the grid by day {when}, though it did on {odd.usual:g} "
+        f"of the {DAYS} days before: {running}?"
     )
 
 

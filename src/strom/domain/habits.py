@@ -109,7 +109,7 @@ def _spike_alert(meter: str, run: Sequence[Spike], last: int, timezone: str) -> 
     text = (
         f"{meter} {'draws' if ended is None else 'drew'} up to {watts(worst.mwh)} W "
         f"{span_text(run[0].start, ended, timezone)}, {watts(worst.usual)} W is usual at this hour of the week: "
-        "is something on that should not be?"
+        f"{'is something on that should not be' if ended is None else 'was something on that should not have been'}?"
     )
     value, limit = float(watts(worst.mwh)), float(watts(worst.limit))
     return Alert(meter, SPIKE, "", run[0].start, ended, value, limit, False, text)

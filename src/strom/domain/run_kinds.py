@@ -59,7 +59,7 @@ def _phase_kind(phase: str) -> RunKind:
         text = (
             f"{meter} {'is' if ended is None else 'was'} without voltage on {phase.upper()} "
             f"{span_text(run.start, ended, timezone)} ({volts:g} V), the other phases "
-            f"{'are' if ended is None else 'were'} fine: has a fuse blown?"
+            f"{'are' if ended is None else 'were'} fine: {'has' if ended is None else 'had'} a fuse blown?"
         )
         threshold = limits.lost_mv / 1000
         return Alert(meter, PHASE_LOSS, phase, run.start, ended, volts, threshold, True, text)
@@ -68,9 +68,12 @@ def _phase_kind(phase: str) -> RunKind:
 
 
 def _power_kind(direction: str) -> RunKind:
-    verbs, advice = {
-        "import": (("draws", "drew"), "does too much run at once?"),
-        "export": (("feeds in", "fed in"), "is the inverter limited as agreed?"),
+    lasting, over = {
+        "import": (("draws", "does too much run at once?"), ("drew", "did too much run at once?")),
+        "export": (
+            ("feeds in", "is the inverter limited as agreed?"),
+            ("fed in", "was the inverter limited as agreed?"),
+        ),
     }[direction]
 
     def judge(moment: Moment, limits: RunLimits) -> Verdict | None:
@@ -81,8 +84,9 @@ def _power_kind(direction: str) -> RunKind:
         if run.lasted <= limits.overload_ms:
             return None
         ended = run.ended(limits.apart_ms)
+        verb, advice = lasting if ended is None else over
         text = (
-            f"{meter} {verbs[0 if ended is None else 1]} more than the agreed {limits.most_mw / 1_000_000:g} kW "
+            f"{meter} {verb} more than the agreed {limits.most_mw / 1_000_000:g} kW "
             f"{span_text(run.start, ended, timezone)}, up to {run.worst / 1_000_000:.1f} kW: {advice}"
         )
         watts, limit = run.worst / 1000, limits.most_mw / 1000

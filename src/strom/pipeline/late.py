@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from strom.pipeline.lake.reading_text import lake_json
-from strom.store.late_tables import save_late
+from strom.store.late_tables import drop_late, least_lag, save_late
 from strom.store.writes import Work
 
 NEVER_LATE_MS = 2**62
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def too_late(late_ms: int) -> Column:
-    return F.unix_millis("received") - F.unix_millis("at") > F.lit(late_ms)
+    return _lag() > F.lit(late_ms)
 
 
 def counts(readings: DataFrame, late_ms: int) -> tuple[int, int]:
@@ -29,9 +29,7 @@ def counts(readings: DataFrame, late_ms: int) -> tuple[int, int]:
 
 def set_aside(work: Work, readings: DataFrame, late_ms: int) -> int:
     """Keep what is too late beside the quarter-hours, each once; returns how many were not there before."""
-    rows = readings.where(too_late(late_ms)).select(
-        "meter", F.unix_millis("at"), F.unix_millis("received"), "origin", lake_json()
-    )
+    rows = readings.where(too_late(late_ms)).select(*_place(), lake_json())
     # Whoever fills in years of history sends many of them.
     added = save_late(work, map(tuple, rows.toLocalIterator()))
     if added:
@@ -40,3 +38,21 @@ def set_aside(work: Work, readings: DataFrame, late_ms: int) -> int:
             f"{added:,}",
         )
     return added
+
+
+def take_back(work: Work, readings: DataFrame, late_ms: int) -> int:
+    """Forget what was set aside under a lower limit and is taken in now; returns how many were."""
+    least = least_lag(work, late_ms)
+    if least is None:
+        return 0
+    rows = readings.where(_lag().between(least, late_ms)).select(*_place())
+    return drop_late(work, map(tuple, rows.toLocalIterator()))
+
+
+def _lag() -> Column:
+    return F.unix_millis("received") - F.unix_millis("at")
+
+
+def _place() -> tuple[Column, ...]:
+    """What tells one reading from all others."""
+    return F.col("meter"), F.unix_millis("at"), F.unix_millis("received"), F.col("origin")

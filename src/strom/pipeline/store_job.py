@@ -26,7 +26,7 @@ from strom.pipeline.garbage import uncollected
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.lake.commit_marks import later_marks, moved
-from strom.pipeline.late import counts, set_aside, too_late
+from strom.pipeline.late import counts, set_aside, take_back, too_late
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
 from strom.pipeline.portions import portions
@@ -107,6 +107,7 @@ class StoreJob:
         """
         with self._writer.work() as work, held(read()) as readings:
             count, late = counts(readings, self._late_ms)
+            take_back(work, readings, self._late_ms)
             self._tables(work, self._timely(work, readings, late), count, again=True)
             self._outbox.confirm()
             also(work)

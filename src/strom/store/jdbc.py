@@ -4,11 +4,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from strom.errors import StromError
 
-_ALSO = {"sslmode": "sslmode", "sslrootcert": "sslrootcert", "sslcert": "sslcert", "sslkey": "sslkey"}
+# Both drivers call them alike; `options` is what the server is told at the start, with the schema of the tables in it.
+_ALIKE = ("user", "password", "sslmode", "sslrootcert", "sslcert", "sslkey", "options")
 
 
 def jdbc_options(url: str) -> dict[str, str]:
-    """Address, user, password and TLS of the URL as options of Spark's reader."""
+    """Address, user, password, TLS and schema of the URL as options of Spark's reader."""
     parts = {name: str(value) for name, value in conninfo_to_dict(url).items() if value is not None}
     hosts = parts.get("host", "localhost").split(",")
     ports = parts.get("port", "5432").split(",")
@@ -23,8 +24,7 @@ def jdbc_options(url: str) -> dict[str, str]:
         "driver": "org.postgresql.Driver",
         "ApplicationName": "strom-sql",
     }
-    options |= {name: parts[name] for name in ("user", "password") if name in parts}
-    return options | {java: parts[name] for name, java in _ALSO.items() if name in parts}
+    return options | {name: parts[name] for name in _ALIKE if name in parts}
 
 
 def _bracketed(host: str) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from strom.store.asking import asking
 from strom.store.profile_tables import moment
-from strom.store.schema import connect
 from strom.store.writes import Work
 
 LateRow = tuple[Any, ...]  # meter, at, received (epoch ms), origin, the reading as JSON text
@@ -24,9 +24,33 @@ def save_late(work: Work, rows: Iterable[LateRow]) -> int:
     return int(added)
 
 
+def least_lag(work: Work, late_ms: int) -> int | None:
+    """How long after its time the earliest of those came that this limit would not set aside; None: there are none."""
+    ((least,),) = work.rows(
+        "SELECT (extract(epoch FROM min(received - at)) * 1000)::bigint FROM late_readings "
+        "WHERE received - at <= make_interval(secs => %s)",
+        late_ms / 1000,
+    )
+    return None if least is None else int(least)
+
+
+def drop_late(work: Work, rows: Iterable[LateRow]) -> int:
+    """Forget these (meter, at, received, origin), of which some may not be there; returns how many were."""
+    work.stage(
+        "not_late",
+        "meter text, at timestamptz, received timestamptz, origin text",
+        ((meter, moment(at), moment(received), origin) for meter, at, received, origin in rows),
+    )
+    ((gone,),) = work.rows(
+        "WITH gone AS (DELETE FROM late_readings l USING not_late n WHERE (l.meter, l.at, l.received, l.origin) "
+        "= (n.meter, n.at, n.received, n.origin) RETURNING 1) SELECT count(*) FROM gone"
+    )
+    return int(gone)
+
+
 def late_counts(url: str) -> list[tuple[Any, ...]]:
     """Per meter: how many, the earliest and the latest time, the last arrival; the most first."""
-    with connect(url) as connection:
+    with asking(url) as connection:
         return connection.execute(
             "SELECT meter, count(*), min(at), max(at), max(received) FROM late_readings GROUP BY meter ORDER BY 2 DESC, 1"
         ).fetchall()
@@ -34,7 +58,7 @@ def late_counts(url: str) -> list[tuple[Any, ...]]:
 
 def late_readings(url: str, meter: str | None, limit: int) -> list[tuple[Any, ...]]:
     """The last to arrive first, as (arrival, reading)."""
-    with connect(url) as connection:
+    with asking(url) as connection:
         return connection.execute(
             "SELECT received, origin, reading FROM late_readings WHERE %(meter)s::text IS NULL OR meter = %(meter)s "
             "ORDER BY received DESC, origin LIMIT %(limit)s",

@@ -6,7 +6,7 @@ from typing import Any
 from psycopg.rows import dict_row
 
 from strom.domain.master_data import FIELDS, Entry
-from strom.store.schema import connect
+from strom.store.asking import asking
 from strom.store.writes import Work
 
 COLUMNS = ("meter", *FIELDS, "meter_number", "interval_s", "first_seen", "last_seen")
@@ -42,6 +42,6 @@ def meters(url: str, *, meter: str | None = None, area: str | None = None) -> li
         WHERE (%(meter)s::text IS NULL OR m.meter = %(meter)s) AND (%(area)s::text IS NULL OR m.area = %(area)s)
         ORDER BY m.meter
     """
-    with connect(url) as connection:
+    with asking(url) as connection:
         cursor = connection.cursor(row_factory=dict_row)
         return cursor.execute(query, {"meter": meter, "area": area}).fetchall()

@@ -5,8 +5,7 @@ from datetime import datetime
 
 import psycopg
 
-from strom.errors import StromError
-from strom.store.schema import connect
+from strom.store.asking import asking
 
 _STATES = """
     WITH counted AS (
@@ -39,15 +38,11 @@ class OutletState:
 
 def outlet_states(url: str, outlets: list[str]) -> list[OutletState]:
     """One for each of these outlets; of one that never sent anything all is zero."""
-    with connect(url) as connection:
+    with asking(url) as connection:
         try:
             rows = connection.execute(_STATES, (outlets,)).fetchall()
         except psycopg.errors.UndefinedTable:
             rows = []  # no sender has run yet
-        except psycopg.Error as error:
-            raise StromError(
-                f"Postgres did not answer the question ({' '.join(str(error).split())})."
-            ) from None
     found = {row[0]: OutletState(*row) for row in rows}
     return [found.get(outlet, OutletState(outlet)) for outlet in outlets]
 
@@ -58,7 +53,7 @@ def send_again(url: str, outlet: str) -> int:
         UPDATE alert_deliveries SET status = 'waiting', due = now(), noted = now(), done = NULL
         WHERE outlet = %s AND status IN ('refused', 'given-up')
     """
-    with connect(url) as connection:
+    with asking(url) as connection:
         try:
             return connection.execute(query, (outlet,)).rowcount
         except psycopg.errors.UndefinedTable:

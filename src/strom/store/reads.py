@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from strom.domain.statistics import QUANTITIES
-from strom.errors import StromError
+from strom.store.asking import asking, unanswered
 from strom.store.schema import connect
 
 _IDLE = 4
@@ -142,14 +142,14 @@ class Reads:
                 return _fetch(connection, query, values)
         except psycopg.Error as error:
             if error.sqlstate is not None and not isinstance(error, psycopg.errors.AdminShutdown):
-                raise _as_strom_error(error) from None
+                raise unanswered(error) from None
         # The server was restarted under an idle connection: ask once more on a new one.
         self.close()
         try:
             with self._connection() as connection:
                 return _fetch(connection, query, values)
         except psycopg.Error as error:
-            raise _as_strom_error(error) from None
+            raise unanswered(error) from None
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection[Row]]:
@@ -181,14 +181,9 @@ def _fetch(connection: psycopg.Connection[Row], query: str, values: Row) -> list
     return list(rows)
 
 
-def _as_strom_error(error: psycopg.Error) -> StromError:
-    reason = " ".join(str(error).split())[:200]
-    return StromError(f"Postgres did not answer the question ({reason}); `strom status` tells how it is.")
-
-
 def table_counts(url: str) -> dict[str, int]:
     """How many rows the tables for people hold."""
-    with connect(url) as connection:
+    with asking(url) as connection:
         query = "SELECT (SELECT count(*) FROM load_profile), (SELECT count(*) FROM alerts)"
         row = connection.execute(query).fetchone()
     return {"load_profile": int(row[0]), "alerts": int(row[1])} if row else {}
@@ -196,7 +191,7 @@ def table_counts(url: str) -> dict[str, int]:
 
 def taken_in(url: str) -> dict[int, int]:
     """Per raw partition the highest offset whose reading is in the tables."""
-    with connect(url) as connection:
+    with asking(url) as connection:
         rows = connection.execute(
             "SELECT raw_partition, max(raw_offset) FROM pipeline_marks GROUP BY 1"
         ).fetchall()

@@ -222,6 +222,7 @@ CREATE TABLE IF NOT EXISTS late_readings (       -- too late for the quarter-hou
     reading        jsonb NOT NULL,
     PRIMARY KEY (meter, at, received, origin)
 );
+CREATE INDEX IF NOT EXISTS late_readings_lag ON late_readings ((received - at));
 
 CREATE TABLE IF NOT EXISTS pipeline_replays (    -- how far a replay into these tables is
     plan           text PRIMARY KEY,             -- what was asked for, with the rules it goes by

@@ -156,15 +156,19 @@ def _refuse(work: Work, live: str, new: str, shorter: bool) -> Progress:
 
 
 def _carry_master_data(work: Work, live: str, new: str) -> None:
-    """What people entered about meters."""
+    """What people entered about meters, also about those that the new tables have not heard."""
     rows = work.rows(
         "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = 'meters'",
         new,
     )
-    entered = [name for (name,) in rows if name not in _COMPUTED]
+    entered = [_quoted(name) for (name,) in rows if name not in _COMPUTED]
     if entered:
-        assignments = ", ".join(f"{_quoted(name)} = o.{_quoted(name)}" for name in entered)
-        query = f"UPDATE {{}}.meters n SET {assignments} FROM {{}}.meters o WHERE o.meter = n.meter"  # noqa: S608
+        names = ", ".join(entered)
+        query = (
+            f"INSERT INTO {{0}}.meters (meter, {names}) SELECT meter, {names} FROM {{1}}.meters o "  # noqa: S608
+            f"WHERE num_nonnulls({names}) > 0 OR EXISTS (SELECT FROM {{0}}.meters n WHERE n.meter = o.meter) "
+            f"ON CONFLICT (meter) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in entered)}"
+        )
         work.execute(_sql(query, new, live))
 
 

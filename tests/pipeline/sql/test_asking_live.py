@@ -7,9 +7,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from strom.errors import StromError
+from strom.pipeline.outbox import Outbox
 from strom.pipeline.quiet import hush_pyspark
 from strom.pipeline.sql.live import LiveQuery, Watch, Wish
 from strom.settings import PipelineSettings, Settings
+from strom.streams import topics
 from tests.pipeline.sql.asking import Listening, at_minute, now_ms, send, set_area, since, until, values_in
 from tests.streams.writing import topic_of
 
@@ -47,6 +49,20 @@ def test_a_changed_area_shows_up_and_a_repeat_does_not(
         {"meter": meter, "import_w": 20, "area": "Nord"},
         {"meter": meter, "import_w": 30, "area": "Süd"},
     ]
+
+
+def test_a_quarter_hour_that_was_taken_back_is_no_row_of_nulls(
+    own: Settings, spark: SparkSession, meter: str, tmp_path: Path
+) -> None:
+    began, start = now_ms(), "2026-01-01T00:00:00Z"
+    outbox = Outbox(own)
+    for value in (None, {"v": 1, "meter": meter, "start": start, "import_wh": 250}):
+        outbox.put(topics.LOAD_PROFILE, f"{meter}/{start}", value)
+    outbox.confirm()
+    text = f"SELECT key, meter, import_wh FROM load_profile WHERE key LIKE '{meter}%'"  # noqa: S608
+    with Listening(spark, own, Wish(text, since(began)), tmp_path / "c") as listening:
+        rows = listening.await_rows(bool)
+    assert rows == [{"key": f"{meter}/{start}", "meter": meter, "import_wh": 250}]
 
 
 def test_windows_are_told_once_when_they_are_over_and_a_restart_goes_on(

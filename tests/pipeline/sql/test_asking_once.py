@@ -6,16 +6,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from strom.domain.master_data import entry
 from strom.errors import StromError
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.quiet import hush_pyspark
 from strom.settings import KafkaSettings, PipelineSettings, PostgresSettings, Settings
 from strom.store.jdbc import jdbc_options
-from strom.store.master_data import save_entries
-from strom.store.writes import Writer
+from strom.store.schema import drop_schema, ensure_schema
 from tests.pipeline.batches import batch
-from tests.pipeline.sql.asking import ask, at_minute, send
+from tests.pipeline.sql.asking import ask, at_minute, send, set_area
 from tests.streams.writing import topic_of, write
 
 pytestmark = pytest.mark.stack
@@ -78,8 +76,7 @@ def test_any_topic_can_be_asked_by_its_name(
 def test_tables_are_read_from_postgres_and_join_with_readings(
     own: Settings, spark: SparkSession, meter: str
 ) -> None:
-    with Writer(own.postgres_url) as writer, writer.work() as work:
-        save_entries(work, [entry(meter, {"area": "Nord"})])
+    set_area(own, meter, "Nord")
     send(own, [at_minute(meter, 0, 0, import_w=7)])
     rows = ask(
         spark,
@@ -92,6 +89,20 @@ def test_tables_are_read_from_postgres_and_join_with_readings(
         """,  # noqa: S608
     )
     assert rows == [{"meter": meter, "meter_2": meter, "area": "Nord", "first_seen": None, "alerts": 0}]
+
+
+def test_tables_are_read_from_the_schema_that_is_set(
+    own: Settings, spark: SparkSession, meter: str, unique: Callable[[str], str]
+) -> None:
+    name = unique("schema").replace("-", "_")
+    elsewhere = own.with_schema(name)
+    ensure_schema(elsewhere.postgres_url)
+    set_area(own, meter, "Nord")
+    set_area(elsewhere, meter, "Süd")
+    query = f"SELECT area FROM meters WHERE meter = '{meter}'"  # noqa: S608
+    assert ask(spark, elsewhere, query) == [{"area": "Süd"}]
+    assert ask(spark, own, query) == [{"area": "Nord"}]
+    drop_schema(own.postgres_url, name)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +141,8 @@ def test_only_the_servers_that_the_query_needs_are_asked(stack: Settings, spark:
     assert ask(spark, nowhere, "SELECT 1 AS one") == [{"one": 1}]
     with pytest.raises(StromError, match=r"Postgres at 127\.0\.0\.1:1/strom does not answer"):
         ask(spark, nowhere, "SELECT * FROM meters")
+    with pytest.raises(StromError, match=r"^tables are missing in this Postgres; `strom pipeline run` makes"):
+        ask(spark, stack.with_schema("nothing_here"), "SELECT * FROM meters")
 
 
 def test_the_url_of_postgres_is_told_in_javas_way() -> None:
@@ -137,5 +150,7 @@ def test_the_url_of_postgres_is_told_in_javas_way() -> None:
     assert found["url"] == "jdbc:postgresql://[::1]:5433/power"
     assert (found["user"], found["password"], found["sslmode"]) == ("me", "secret", "require")
     assert jdbc_options("host=a,b dbname=x")["url"] == "jdbc:postgresql://a:5432,b:5432/x"
+    schema = PostgresSettings(url="postgresql://me@h/x", schema_name="fresh")
+    assert jdbc_options(Settings(postgres=schema).postgres_url)["options"] == "-c search_path=fresh"
     with pytest.raises(StromError, match="Unix socket"):
         jdbc_options("postgresql:///x?host=/run/postgresql")

@@ -32,13 +32,11 @@ from strom.store.writes import Work, Writer
 
 
 class Into:
-    def __init__(
-        self, settings: Settings, spark: SparkSession, plan: Plan, report: Report, *, anew: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, spark: SparkSession, plan: Plan, report: Report) -> None:
         if plan.into == settings.postgres.schema_name:
             raise StromError(f"{plan.into} holds the live tables; leave out --into to replay in place.")
         self._live, self._settings = settings, settings.with_schema(plan.into or "")
-        self._plan, self._report, self._anew = plan, report, anew
+        self._plan, self._report = plan, report
         self._spark, self._lake = spark, Lake(settings, spark)
 
     def run(self, stop: Event) -> Outcome:
@@ -56,7 +54,7 @@ class Into:
         refuse_nothing(self._lake.readings(), self._plan)
         ensure_schema(self._live.postgres_url)
         version, marks, jobs = self._snapshot()
-        if self._anew:
+        if self._plan.anew:
             self._drop()
         ensure_schema(self._settings.postgres_url)
         key = self._plan.key(self._settings)

@@ -17,13 +17,17 @@ LAKE, TOPIC = "lake", "topic"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Times are epoch ms, `since` inclusive and `until` exclusive; `meters` are names or patterns, none means all."""
+    """Times are epoch ms, `since` inclusive and `until` exclusive; `meters` are names or patterns, none means all.
+
+    `anew`: what an earlier replay has put into the schema is dropped first.
+    """
 
     since: int | None = None
     until: int | None = None
     meters: tuple[str, ...] = ()
     into: str | None = None
     source: str = LAKE
+    anew: bool = False
 
     def __post_init__(self) -> None:
         if self.source not in (LAKE, TOPIC):
@@ -40,6 +44,11 @@ class Plan:
             raise StromError(
                 "a replay in place reads the lake, where the live pipeline looks up late readings, too; "
                 "leave out --source topic, or name a new schema with --into."
+            )
+        if self.anew and self.into is None:
+            raise StromError(
+                "--anew drops the tables that a replay has built with --into; a replay in place drops nothing: "
+                "leave it out, or name the schema with --into."
             )
 
     @property

@@ -11,8 +11,8 @@ from strom.pipeline.lake.archive import TABLE, lake_rows
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.sql.topic_types import EVENT_TIMES, ddl, fields_of, is_typed
 from strom.settings import Settings
+from strom.store.asking import require_table
 from strom.store.jdbc import jdbc_options
-from strom.store.schema import connect
 from strom.streams import topics
 from strom.streams.start import Kind, Start
 
@@ -75,14 +75,15 @@ class Sources:
         )
         if not is_typed(name):
             return self._timed(records.select("value", *_META), "timestamp")
-        parsed = records.withColumn("parsed", F.from_json("value", ddl(fields_of(name))))
+        # A record without a value takes back what its key said: no row, least of all one of nulls.
+        told = records.where(F.col("value").isNotNull())
+        parsed = told.withColumn("parsed", F.from_json("value", ddl(fields_of(name))))
         return self._timed(parsed.select("parsed.*", *_META), EVENT_TIMES.get(name, "timestamp"))
 
     def table(self, name: str) -> DataFrame:
         """A table of Postgres as it is at this moment; a live query reads it anew with every batch."""
-        connect(
-            self._settings.postgres_url
-        ).close()  # a server that is away is one sentence here, and a page there
+        # What is missing is one sentence here, and a page there.
+        require_table(self._settings.postgres_url, name)
         options = jdbc_options(self._settings.postgres_url)
         return (
             self.spark.read.format("jdbc")
