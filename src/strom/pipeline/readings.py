@@ -23,6 +23,8 @@ _TYPES = {
     "flags": "array<string>",
 }
 ALL_FIELDS = tuple(_TYPES)
+_NEEDED = ("meter", "at", "received")
+_IS_READING = " AND ".join(f"{name} IS NOT NULL" for name in (*_NEEDED, "origin"))
 
 
 def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> DataFrame:
@@ -31,6 +33,15 @@ def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> 
     With `fields` only these; meter, at and received must be among them. What was not written by `normalise` (somebody
     else wrote into the topic) has no origin and is left out.
     """
+    return _unfolded(records, fields).where(_IS_READING)
+
+
+def not_readings(records: DataFrame) -> DataFrame:
+    """Where those stand that `typed_readings` leaves out."""
+    return _unfolded(records, _NEEDED).where(f"NOT ({_IS_READING})").select("partition", "offset")
+
+
+def _unfolded(records: DataFrame, fields: Collection[str]) -> DataFrame:
     origin = header(topics.HEADER_ORIGIN).cast("string")
     schema = ", ".join(f"{field} {_TYPES[field]}" for field in ALL_FIELDS if field in fields)
     placed = ("origin", "published", "partition", "offset", "timestamp")
@@ -44,5 +55,4 @@ def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> 
         )
         # Unfolded rather than selected: a filter on a selected field would go below it, and parse the text once more.
         .select(F.inline(F.array(F.from_json("value", schema))), "value", *placed)
-        .where("meter IS NOT NULL AND at IS NOT NULL AND received IS NOT NULL AND origin IS NOT NULL")
     )
