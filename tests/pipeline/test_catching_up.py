@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from strom.pipeline import parse
 from strom.pipeline.job import Pipeline
 from strom.pipeline.store_job import StoreJob
+from strom.pipeline.strangers import Strangers
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.schema import connect
@@ -125,3 +126,33 @@ def test_stopped_between_it_says_so_and_the_next_one_goes_on(
     assert [row[1:] for row in found["profile"] if row[0] == "haus-3"] == [
         (Decimal("150.000"), "measured", 15, 1) for _ in range(2)
     ]
+
+
+def test_records_that_somebody_else_wrote_into_readings_are_told_and_no_others(
+    settings: Settings, spark: SparkSession, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_again: list[Any] = []
+
+    def tell(self: Strangers, source: Any) -> None:
+        read_again.append(source)
+        told_of(self, source)
+
+    told_of = Strangers._tell
+    monkeypatch.setattr(Strangers, "_tell", tell)
+    send(settings, "haus-4")
+    run(settings, spark)
+    assert read_again == []
+
+    send(settings, "haus-5")
+    producer = open_producer(settings, "strom-test")
+    producer.produce(topics.READINGS, b'{"meter":"haus-5"}', b"haus-5", partition=1)
+    producer.produce(topics.READINGS, b"hello", partition=1)
+    assert producer.flush(SECONDS) == 0
+    run(settings, spark)
+    told = [record.getMessage() for record in caplog.records if "not written by normalise" in record.msg]
+    assert len(told) == 1
+    assert told[0].startswith(
+        "2 records in readings were not written by normalise and were left out, the first one at readings/1/"
+    )
+    assert tables(settings, spark)["lake"]["haus-5"] == MINUTES
+    assert len(read_again) == 1

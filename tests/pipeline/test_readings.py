@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from strom.pipeline.cells import FIELDS
 from strom.pipeline.message import KAFKA_SOURCE
-from strom.pipeline.readings import typed_readings
+from strom.pipeline.readings import not_readings, typed_readings
 
 GOOD = {
     "v": 1,
@@ -33,6 +33,7 @@ def survivors(spark: SparkSession, value: bytes | None, headers: Headers | None)
 
 def test_what_normalise_wrote_is_taken(spark: SparkSession) -> None:
     assert survivors(spark, json.dumps(GOOD).encode(), ORIGIN) == ["m"]
+    assert not_readings(records(spark, json.dumps(GOOD).encode(), ORIGIN)).collect() == []
 
 
 def test_a_stage_that_needs_less_of_a_reading_gets_less(spark: SparkSession) -> None:
@@ -68,5 +69,8 @@ def test_a_stage_that_needs_less_of_a_reading_gets_less(spark: SparkSession) -> 
         (None, ORIGIN),
     ],
 )
-def test_what_somebody_else_wrote_is_left_out(spark: SparkSession, value: bytes, headers: Headers) -> None:
+def test_what_somebody_else_wrote_is_left_out_and_can_be_found(
+    spark: SparkSession, value: bytes, headers: Headers
+) -> None:
     assert survivors(spark, value, headers) == []
+    assert [tuple(row) for row in not_readings(records(spark, value, headers)).collect()] == [(0, 3)]

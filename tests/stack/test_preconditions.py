@@ -10,7 +10,7 @@ from strom.settings import Settings
 from strom.stack.catalogue import choose, needed_elsewhere, usual
 from strom.stack.kafka import Kafka
 from strom.stack.kafka_storage import VERSION_FILE, installed_version
-from strom.stack.lock import HomeLock, holder_pid
+from strom.stack.lock import PartLocks, holder_pid
 from strom.stack.mosquitto import Mosquitto
 from strom.stack.own import Pipeline
 from strom.stack.postgres import Postgres, without_password
@@ -179,14 +179,15 @@ def _find_java_anew() -> None:
     java.find_java.cache_clear()
 
 
-def test_only_one_supervisor_holds_a_home(tmp_path: Path) -> None:
-    first, second = HomeLock(tmp_path), HomeLock(tmp_path)
+def test_only_one_supervisor_runs_a_kind_of_parts_in_a_home(tmp_path: Path) -> None:
+    first, second = PartLocks(tmp_path, ["kafka", "mqtt"]), PartLocks(tmp_path, ["postgres", "mqtt"])
     first.acquire()
-    assert holder_pid(tmp_path) == os.getpid()
-    with pytest.raises(StromError, match=f"running already .* \\(pid {os.getpid()}\\)"):
+    assert holder_pid(tmp_path, "mqtt") == os.getpid()
+    with pytest.raises(StromError, match=f"mqtt is running already .* \\(pid {os.getpid()}\\)"):
         second.acquire()
+    assert holder_pid(tmp_path, "postgres") is None  # all of them or none
     first.release()
-    assert holder_pid(tmp_path) is None
+    assert holder_pid(tmp_path, "mqtt") is None
     second.acquire()
     second.release()
 

@@ -64,7 +64,7 @@ def test_a_process_that_a_former_supervisor_left_is_ended_before_the_start(tmp_p
     settings = settings_in(tmp_path)
     (tmp_path / "run").mkdir()
     left = subprocess.Popen(["sleep", "1000"], start_new_session=True)
-    write_state(tmp_path, {"mqtt": PartState("running", "", left.pid, 0, birth(left.pid))})
+    write_state(tmp_path, "mqtt", {"mqtt": PartState("running", "", left.pid, 0, birth(left.pid))})
     with Stack(settings, ["mqtt"]):
         assert left.wait() == -signal.SIGKILL
 
@@ -90,11 +90,36 @@ def test_detached_stack_is_there_when_up_returns_and_gone_when_down_returns(tmp_
     assert birth(pid) is not None
     again = _strom(settings, "up", "--only", "mqtt")
     assert again.returncode == 2
-    assert "A stack is running already" in again.stderr
-    assert str(announced_pid(settings.home, "stack")) in again.stderr
+    assert "mqtt is running already" in again.stderr
+    assert str(announced_pid(settings.home, "stack-mqtt")) in again.stderr
     assert _strom(settings, "down").returncode == 0
     assert birth(pid) is None
     assert "No stack is running" in _strom(settings, "down").stdout
+
+
+def test_stacks_of_different_parts_run_side_by_side_in_one_home(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path / "home")
+    mqtt = _strom(settings, "up", "--only", "mqtt", "--detach")
+    kafka = _strom(settings, "stack", "kafka", "--detach")
+    assert (mqtt.returncode, kafka.returncode) == (0, 0), mqtt.stderr + kafka.stderr
+    using = _strom(
+        settings, "up", "--only", "mqtt,kafka,bridge", "--detach",
+        "--mqtt", f"127.0.0.1:{settings.mqtt.port}", "--kafka", settings.kafka_bootstrap,
+    )  # fmt: skip
+    assert using.returncode == 0, using.stderr
+    found = status(settings)
+    assert {name: found[name]["state"] for name in ("kafka", "mqtt", "bridge", "postgres")} == {
+        "kafka": "running", "mqtt": "running", "bridge": "running", "postgres": "stopped",
+    }  # fmt: skip
+    again = _strom(settings, "up", "--only", "kafka,mqtt,postgres")
+    assert "kafka, mqtt are running already" in again.stderr
+    assert sorted(path.name for path in (settings.home / "logs").glob("up*.log")) == [
+        "up-bridge.log", "up-kafka.log", "up-mqtt.log",
+    ]  # fmt: skip
+    down = _strom(settings, "down")
+    assert down.stdout.count("has stopped") == 3
+    assert down.stdout.startswith(f"The stack (pid {announced_pid(settings.home, 'stack-bridge')}) has")
+    assert {part["state"] for part in status(settings).values()} == {"stopped"}
 
 
 def test_a_pid_file_of_postgres_that_now_names_another_program_is_no_obstacle(own_settings: Settings) -> None:

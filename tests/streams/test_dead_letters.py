@@ -1,6 +1,5 @@
 """`strom dead-letters`: found by reason, time and meter; sent in anew once, whatever dies in between."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,17 +7,13 @@ import pytest
 
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
-from strom.streams import topics
-from strom.streams.consumer import Record, Records
-from strom.streams.dead_letters import Redrive, Wanted, dead_letters
-from strom.streams.producer import open_producer
-from strom.streams.start import EARLIEST
+from strom.streams.dead_letters import Wanted, dead_letters
+from strom.streams.redrive import Redrive
 from tests.conftest import settings_in
-from tests.streams.writing import SECONDS, strom
+from tests.streams.letters import NOON_MS, bury, listed, raw
+from tests.streams.writing import strom
 
 pytestmark = pytest.mark.stack
-
-NOON_MS = 1_794_740_400_000  # 2026-11-15T11:00:00Z, noon in Vienna
 
 
 @pytest.fixture(scope="module")
@@ -28,47 +23,13 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         yield stack.settings
 
 
-def bury(
-    settings: Settings, *, reason: str, key: bytes | None, value: bytes, at_ms: int, topic: str = "sma"
-) -> None:
-    headers = {
-        "strom-source": "mqtt",
-        "strom-received": str(at_ms),
-        "strom-topic": topic,
-        "strom-reason": reason,
-        "strom-detail": "why",
-        "strom-origin": "sma-kafka/0/7",
-    }
-    producer = open_producer(settings, "strom-test")
-    pairs: list[tuple[str, str | bytes | None]] = list(headers.items())
-    producer.produce(topics.DEAD_LETTER, value, key, partition=0, headers=pairs)
-    assert producer.flush(SECONDS) == 0
-
-
 @pytest.fixture(scope="module")
 def buried(settings: Settings) -> Settings:
-    bury(settings, reason="not-json", key=None, value=b"\x1b]0;x", at_ms=NOON_MS, topic="sma/keller")
-    bury(
-        settings,
-        reason="no-known-register",
-        key=b"haus-1",
-        value=b'{"name":"haus-1"}',
-        at_ms=NOON_MS + 60_000,
-    )
+    bury(settings, 7, reason="not-json", key=None, value=b"\x1b]0;x", at_ms=NOON_MS, topic="sma/keller")
+    bury(settings, 8, key=b"haus-1", value=b'{"name":"haus-1"}', at_ms=NOON_MS + 60_000)
     now_good = b'{"name":"haus-2","1-0:1.8.0":{"value":1}}'
-    bury(settings, reason="no-known-register", key=b"haus-2", value=now_good, at_ms=NOON_MS + 120_000)
+    bury(settings, 9, key=b"haus-2", value=now_good, at_ms=NOON_MS + 120_000)
     return settings
-
-
-def listed(settings: Settings, *flags: str) -> list[dict[str, object]]:
-    done = strom(settings, "dead-letters", "list", "--json", *flags)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def raw(settings: Settings) -> list[Record]:
-    with Records(settings, [topics.RAW], start=EARLIEST, until_end=True) as records:
-        return list(records)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +124,7 @@ def test_a_run_that_died_before_it_noted_is_not_repeated(
 
     def die() -> None:
         with Redrive(buried) as run, monkeypatch.context() as patch:
-            patch.setattr(run, "_note", lambda place: None)
+            patch.setattr(run, "_note", lambda place, identity: None)
             run.send(letters[0])
             run._settle()
             raise DiedError

@@ -12,10 +12,11 @@ import pytest
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
-from strom.streams import dead_letters, lease, topics
+from strom.streams import lease, redrive, topics
 from strom.streams.consumer import Records
-from strom.streams.dead_letters import Redrive, Wanted
+from strom.streams.dead_letters import Wanted, dead_letters
 from strom.streams.producer import open_producer
+from strom.streams.redrive import Redrive
 from strom.streams.start import EARLIEST
 from tests.conftest import settings_in
 from tests.streams.writing import SECONDS
@@ -80,12 +81,10 @@ def test_a_run_that_stood_still_and_lost_its_right_stops_and_nothing_is_sent_twi
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lease, "SESSION_SECONDS", 6.0)  # the shortest that Kafka takes
-    monkeypatch.setattr(dead_letters, "_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(redrive, "_CHECK_SECONDS", 0.0)
     bury(settings, 2)
     with Redrive(settings) as first:
-        todo = [
-            each for each in dead_letters.dead_letters(settings, Wanted()) if each.place not in first.done
-        ]
+        todo = [each for each in dead_letters(settings, Wanted()) if each.identity not in first.done]
     assert len(todo) == 2
 
     def stand_still_between_two() -> None:
@@ -96,7 +95,7 @@ def test_a_run_that_stood_still_and_lost_its_right_stops_and_nothing_is_sent_twi
             slow._lease._pulse.join()
             with Redrive(settings) as quick:
                 for letter in todo:
-                    if letter.place not in quick.done:
+                    if letter.identity not in quick.done:
                         quick.send(letter)
             slow.send(todo[1])
 

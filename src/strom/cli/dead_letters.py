@@ -1,7 +1,8 @@
 """`strom dead-letters`: what could not be read, why, and sending it in anew after a fix."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,7 +10,7 @@ from strom.cli.options import HomeOption, KafkaOption, settings_from
 
 if TYPE_CHECKING:
     from strom.settings import Settings
-    from strom.streams.dead_letters import DeadLetter, Wanted
+    from strom.streams.dead_letters import Wanted
 
 ReasonOption = Annotated[
     list[str] | None, typer.Option("--reason", help="Only with this reason; may be given several times.")
@@ -47,22 +48,22 @@ def list_letters(
 
     Example: strom dead-letters list --reason not-json --since 2026-11-15
     """
-    from collections import Counter
-
-    from strom.streams.dead_letters import dead_letters, redriven_places
+    from strom.cli.letter_view import line, plain
+    from strom.streams.dead_letters import dead_letters
+    from strom.streams.redrive import redriven
 
     settings = settings_from(kafka=kafka, home=home)
     wanted = _wanted(settings, reason, meter, since, until)
-    redriven = redriven_places(settings)
+    done = redriven(settings)
     counts: Counter[str] = Counter()
     if not as_json:
         print(f"{'place':<12}{'arrived':<21}{'reason':<20}{'meter':<22}{'bytes':>9}  sent in anew")
     for letter in dead_letters(settings, wanted):
         counts[letter.reason] += 1
         if as_json:
-            print(json.dumps(_plain(letter, letter.place in redriven), ensure_ascii=False))
+            print(json.dumps(plain(letter, letter.identity in done), ensure_ascii=False))
         else:
-            print(_line(letter, letter.place in redriven, settings.page.timezone))
+            print(line(letter, letter.identity in done, settings.page.timezone))
     if not as_json:
         told = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
         print(f"{counts.total():,} dead letters" + (f": {told}" if told else ""))
@@ -89,26 +90,29 @@ def show(
     """
     from rich.console import Console
 
-    from strom.cli.record_view import show as show_record
+    from strom.cli.letter_view import show as show_letter
     from strom.errors import StromError
-    from strom.streams.dead_letters import dead_letters
+    from strom.streams.dead_letters import dead_letters, with_copies
 
     settings = settings_from(kafka=kafka, home=home)
     wanted = _wanted(settings, reason, meter, since, until)
-    letters = dead_letters(settings, wanted)
-    found = {each.place: each for each in letters if not places or each.place in places}
-    for place in places or ():
-        if place not in found:
-            raise StromError(
-                f"there is no such dead letter at {place}; `strom dead-letters list` shows what there is."
-            )
     console = Console(highlight=False)
-    for place in places or list(found)[:limit]:
-        show_record(console, found[place].record, settings.page.timezone)
-        console.print(f"now: {_now(found[place])}", markup=False, soft_wrap=True)
-    if not places:
-        more = f", {limit:,} shown" if len(found) > limit else ""
-        print(f"{len(found):,} dead letters{more}")
+    if places:
+        named = (each for each in with_copies(settings, wanted.since_ms) if wanted.holds(each))
+        found = {each.place: each for each in named if each.place in places}
+        for place in places:
+            if place not in found:
+                raise StromError(
+                    f"there is no such dead letter at {place}; `strom dead-letters list` shows what there is."
+                )
+        for place in places:
+            show_letter(console, found[place], settings.page.timezone)
+        return
+    count = 0
+    for count, letter in enumerate(dead_letters(settings, wanted), start=1):
+        if count <= limit:
+            show_letter(console, letter, settings.page.timezone)
+    print(f"{count:,} dead letters" + (f", {limit:,} shown" if count > limit else ""))
 
 
 def redrive(
@@ -124,20 +128,22 @@ def redrive(
 
     Example: strom dead-letters redrive --reason no-known-register --since 2026-11-15
     """
-    from strom.streams.dead_letters import Redrive, dead_letters, redriven_places
+    from strom.cli.letter_view import decoded
+    from strom.streams.dead_letters import dead_letters
+    from strom.streams.redrive import Redrive, redriven
 
     settings = settings_from(kafka=kafka, home=home)
     wanted = _wanted(settings, reason, meter, since, until)
     if dry_run:
-        done = redriven_places(settings)
-        letters = [letter for letter in dead_letters(settings, wanted) if letter.place not in done]
-        readable = sum("reason" not in _decoded(letter) for letter in letters)
-        print(f"{len(letters):,} would be sent; {readable:,} of them can be read now.")
+        done = redriven(settings)
+        todo = (letter for letter in dead_letters(settings, wanted) if letter.identity not in done)
+        outcomes = Counter("reason" not in decoded(letter) for letter in todo)
+        print(f"{outcomes.total():,} would be sent; {outcomes[True]:,} of them can be read now.")
         return
     before = 0
     with Redrive(settings) as run:
         for letter in dead_letters(settings, wanted):
-            if letter.place in run.done:
+            if letter.identity in run.done:
                 before += 1
             else:
                 run.send(letter)
@@ -163,59 +169,3 @@ def _wanted(
     bounds = {"since_ms": moment(since, zone)} if since else {}
     bounds |= {"until_ms": moment(until, zone)} if until else {}
     return Wanted(frozenset(reasons or ()), frozenset(meters or ()), **bounds)
-
-
-def _plain(letter: "DeadLetter", redriven: bool) -> dict[str, Any]:
-    from strom.domain.reading import time_text
-    from strom.streams import topics
-
-    return {
-        "place": letter.place,
-        "arrived": time_text(letter.arrived_ms),
-        "reason": letter.reason,
-        "detail": letter.detail,
-        "meter": letter.meter,
-        "origin": letter.record.header(topics.HEADER_ORIGIN),
-        "bytes": len(letter.record.value or b""),
-        "redriven": redriven,
-    }
-
-
-def _line(letter: "DeadLetter", redriven: bool, zone: str) -> str:
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
-    from strom.cli.record_view import safe
-
-    arrived = datetime.fromtimestamp(letter.arrived_ms / 1000, ZoneInfo(zone))
-    size = len(letter.record.value or b"")
-    name = safe(letter.meter)
-    shown = name if len(name) <= 20 else f"{name[:19]}…"
-    return (
-        f"{letter.place:<12}{arrived:%Y-%m-%d %H:%M:%S}  {safe(letter.reason):<20}{shown:<22}{size:>9,}"
-        f"  {'yes' if redriven else ''}"
-    ).rstrip()
-
-
-def _decoded(letter: "DeadLetter") -> dict[str, Any]:
-    from strom.devices import adapter_json
-    from strom.domain.reading import Rejected
-    from strom.streams import topics
-
-    record = letter.record
-    try:
-        return adapter_json.decode(
-            record.value or b"",
-            received_ms=letter.arrived_ms,
-            source=record.header(topics.HEADER_SOURCE) or "kafka",
-            topic=record.header(topics.HEADER_TOPIC),
-        )
-    except Rejected as rejected:
-        return {"reason": rejected.reason, "detail": rejected.detail}
-
-
-def _now(letter: "DeadLetter") -> str:
-    found = _decoded(letter)
-    if "reason" in found:
-        return f"still {found['reason']}: {found['detail']}"
-    return f"a reading: {json.dumps(found, ensure_ascii=False)}"

@@ -1,6 +1,8 @@
 """`strom pipeline`: the Spark pipeline and what belongs to it."""
 
+import shutil
 import sys
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -55,31 +57,29 @@ def run(
 
 @group.command()
 def explain(
-    plans: Annotated[bool, typer.Option("--plans", help="Print Spark's plan of each step, too.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="Leave out the plans.")] = False,
+    postgres: PostgresOption = None,
     spark_master: SparkOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Tell for each step of the pipeline whether it stays in Spark's native code. Needs no server.
+    """Print Spark's plan of each step of the pipeline, and whether it leaves Spark's native code.
 
-    Example: strom pipeline explain --plans
+    Queries of your own (sql.queries) are steps, too. No server is needed, but for tables that they name.
+
+    In a terminal each operator is cut to its width; into a file or a pipe it goes as it is.
+
+    Example: strom pipeline explain --short
     """
+    from strom.cli import plan_view
     from strom.pipeline.explain import steps
-    from strom.pipeline.limits import Limits
     from strom.pipeline.quiet import quiet_session
+    from strom.pipeline.sql.explain import query_steps
 
-    settings = settings_from(spark_master=spark_master, home=home)
+    settings = settings_from(postgres=postgres, spark_master=spark_master, home=home)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    folder = settings.query_folder
+    print("Spark starts", file=sys.stderr)
     with quiet_session(settings, "explain") as spark:
-        for step in steps(spark, Limits(settings)):
-            left = step.leaves_native
-            print(f"{step.name}: {step.does}")
-            print(
-                f"  {'leaves native code: ' + ', '.join(left) if left else 'native, no Python for any row'}"
-            )
-            if plans:
-                print(step.plan)
-        print(
-            "The driver then goes on in Python with one row per meter and five minutes, not with each reading;"
-        )
-        print(
-            "only meters whose counters did not follow normally, or that show something odd, are read one by one."
-        )
+        own = query_steps(spark, settings, folder) if folder is not None else ()
+        for line in plan_view.lines(chain(steps(spark, settings), own), short, width):
+            print(line)

@@ -59,15 +59,18 @@ def up(
 
 
 def down(home: HomeOption = None) -> None:
-    """Stop the stack of this home and wait until it is gone.
+    """Stop all that runs in this home and wait until it is gone.
 
     Example: strom down
     """
     from strom.stack.background import end
 
     folder = settings_from(home=home).home
-    pid = end(folder.absolute())
-    print(f"No stack is running in {folder}." if pid is None else f"The stack (pid {pid}) has stopped.")
+    pids = end(folder.absolute())
+    for pid in pids:
+        print(f"The stack (pid {pid}) has stopped.")
+    if not pids:
+        print(f"No stack is running in {folder}.")
 
 
 def status(
@@ -132,7 +135,7 @@ def _up_here(
     report: Callable[[str], None],
     on_ready: Callable[[], None] | None,
 ) -> None:
-    from strom.stack.background import STACK
+    from strom.stack.background import announced_as
     from strom.stack.ready import announce
     from strom.stack.supervisor import Stack
 
@@ -140,7 +143,7 @@ def _up_here(
         signal.signal(number, _request_stop)
     try:
         with Stack(settings, parts, report=report):
-            announce(settings.home, STACK)
+            announce(settings.home, announced_as(settings, parts))
             report("all parts are ready")
             if on_ready is not None:
                 on_ready()

@@ -70,13 +70,21 @@ class Pipeline:
             if NORMALISE in self._stages:
                 self._await_end(start_normalise(spark, self._settings, Trigger.AVAILABLE_NOW))
             if job is not None and not self._stop.is_set():
-                self._await_end(start_store(spark, self._settings, job, available_now=True))
+                self._await_end(
+                    start_store(spark, self._settings, job, available_now=True), job.strangers.look
+                )
                 job.tick(_now_ms(), not self._stop.is_set())
         return not self._stop.is_set()
 
-    def _await_end(self, query: StreamingQuery) -> None:
+    def _await_end(
+        self, query: StreamingQuery, look: Callable[[StreamingQuery], None] = lambda query: None
+    ) -> None:
+        looked = time.monotonic()
         while query.isActive and not self._stop.wait(0.1):
-            pass
+            if _is_over(looked):
+                looked = time.monotonic()
+                look(query)
+        look(query)
         if query.exception() is not None:
             raise StromError(f"the query {query.name} ended: {reason_of(query.exception())}", exit_code=1)
         if not self._stop.is_set():
@@ -104,10 +112,12 @@ class Pipeline:
             _look_at(spark, kept)
             if job is not None and store is not None and caught_up is not None and _is_over(ticked):
                 ticked = time.monotonic()
+                job.strangers.look(store.query)
                 _tick(job, caught_up, None if raw is None else raw.query, store.query)
         log.info("the pipeline stops")
-        if store is not None:
+        if job is not None and store is not None:
             let_finish(store.query)
+            job.strangers.look(store.query)
 
     def _await_at_work(self, spark: SparkSession, kept: Sequence[Kept]) -> None:
         while not all(_is_at_work(each.query) for each in kept) and not self._stop.wait(0.1):

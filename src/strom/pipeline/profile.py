@@ -58,7 +58,7 @@ def _again_from_anchors(
     """Late series are read again from the lake, from before the late reading to their end: the same code as live."""
     anchors = load_anchors(work, late.items())
     since = {key: anchors[key].last_t if key in anchors else None for key in late}
-    with held(_lake_moments(archive, since, registers)) as moments:
+    with held(lake_moments(archive, since, registers)) as moments:
         cells = native.collected(native.series_cells(moments, limits, registers.by))
         restarted = {key: _tail_at(anchor, tails[key]) for key, anchor in anchors.items()}
         replaced = {key: anchors[key].slot if key in anchors else BEFORE_ALL for key in late}
@@ -76,7 +76,7 @@ def _tail_at(anchor: Segment, tail: Tail) -> Tail:
     return Tail(tail.measure, anchor.last_t, (), anchor._replace(trail=(), fall_t=None, jump_t=None))
 
 
-def _lake_moments(archive: Archive, since: Mapping[Key, int | None], registers: Registers) -> DataFrame:
+def lake_moments(archive: Archive, since: Mapping[Key, int | None], registers: Registers) -> DataFrame:
     """Values at or before a series' anchor are blanked, for the two directions of a meter may differ in it."""
     owners = {owner for owner, _ in since}
     starts = {owner: tuple(_start(since, (owner, direction)) for direction in Direction) for owner in owners}

@@ -23,6 +23,8 @@ _TYPES = {
 }
 ALL_FIELDS = tuple(_TYPES)
 ORIGIN = ("raw_topic", "raw_partition", "raw_offset")  # where the raw record stands
+_NEEDED = ("meter", "at", "received")
+_IS_READING = " AND ".join(f"{name} IS NOT NULL" for name in (*_NEEDED, "raw_offset"))
 
 
 def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> DataFrame:
@@ -31,6 +33,15 @@ def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> 
     With `fields` only these; meter, at and received must be among them. What was not written by `normalise` (somebody
     else wrote into the topic) has no origin and is left out.
     """
+    return _unfolded(records, fields).where(_IS_READING)
+
+
+def not_readings(records: DataFrame) -> DataFrame:
+    """Where those stand that `typed_readings` leaves out."""
+    return _unfolded(records, _NEEDED).where(f"NOT ({_IS_READING})").select("partition", "offset")
+
+
+def _unfolded(records: DataFrame, fields: Collection[str]) -> DataFrame:
     schema = ", ".join(f"{field} {_TYPES[field]}" for field in ALL_FIELDS if field in fields)
     placed = ("origin", *ORIGIN, "published", "partition", "offset", "timestamp")
     # The headers first, in a step of its own: what stands beside the unfolding is copied by it.
@@ -44,7 +55,6 @@ def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> 
         .withColumns(parts_of_origin())
         # Unfolded rather than selected: a filter on a selected field would go below it, and parse the text once more.
         .select(F.inline(F.array(F.from_json("value", schema))), "value", *placed)
-        .where("meter IS NOT NULL AND at IS NOT NULL AND received IS NOT NULL AND raw_offset >= 0")
     )
 
 
@@ -59,5 +69,5 @@ def parts_of_origin() -> dict[str, Column]:
     return {
         "raw_topic": F.substring_index("origin", "/", 1),
         "raw_partition": partition,
-        "raw_offset": F.when((place != F.col("origin")) & (partition >= 0), offset),
+        "raw_offset": F.when((place != F.col("origin")) & (partition >= 0) & (offset >= 0), offset),
     }

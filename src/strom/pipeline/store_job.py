@@ -36,6 +36,7 @@ from strom.pipeline.readings import ALL_FIELDS
 from strom.pipeline.series import Cell, Update
 from strom.pipeline.stages import STORE_STAGES, with_needed
 from strom.pipeline.statistics import update_statistics
+from strom.pipeline.strangers import Strangers
 from strom.pipeline.tariffs import update_tariffs
 from strom.settings import Settings
 from strom.store.alert_tables import load_open
@@ -76,6 +77,7 @@ class StoreJob:
         self._habits = (
             Spikes(self._limits), DayHabits(NIGHT, self._limits), DayHabits(EXPORT, self._limits),
         )  # fmt: skip
+        self.strangers = Strangers(spark, settings)
         self._outbox, self._timer_outbox = (Outbox(settings) if tells else SilentOutbox() for _ in range(2))
         self._writer = Writer(settings.postgres_url, PIPELINE)
         self._timer_writer = Writer(settings.postgres_url, PIPELINE)
@@ -87,7 +89,7 @@ class StoreJob:
         """What of a reading it needs: everything as soon as it is kept or shown."""
         return ALL_FIELDS if {"archive", "latest"} & set(self.stages) else native.FIELDS
 
-    def process(self, batch: DataFrame, _number: int) -> None:
+    def process(self, batch: DataFrame, number: int) -> None:
         """Take in one micro-batch; repeating it changes nothing, whatever its number is then."""
         with self._writer.work() as work:
             before = load_marks(work, self._job)
@@ -99,6 +101,7 @@ class StoreJob:
                         self._tables(work, self._timely(work, fresh, reached.late), reached.count)
                 self._outbox.confirm()
                 save_marks(work, self._job, reached.marks)
+        self.strangers.took(number, reached.count)
 
     def take_again(self, read: Callable[[], DataFrame], also: Callable[[Work], None]) -> None:
         """Take in readings that the lake holds, whether the tables have them or not: the same code, no marks.

@@ -20,6 +20,10 @@ ALIASES = {"serve": "page"}
 SPARK = "spark"
 ALL = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page")  # what runs whatever the settings are
 SERVERS = ("kafka", "mqtt", "postgres")
+KINDS = tuple(
+    dict.fromkeys(kind.group or kind.name for kind in PARTS)
+)  # none needs one that stands behind it
+ELSEWHERE = "elsewhere"  # what a supervisor holds whose parts all run elsewhere
 
 
 def usual(settings: Settings) -> list[str]:
@@ -35,12 +39,16 @@ def status_names(settings: Settings) -> tuple[str, ...]:
 def choose(settings: Settings, names: Iterable[str]) -> list[Part]:
     """The parts of these names, in the order of the catalogue; an unknown name is refused."""
     wanted = {ALIASES.get(name, name) for name in names}
-    every = (*ALL, SPARK, Alerts.name)
-    unknown = sorted(wanted.difference(every))
+    unknown = sorted(wanted.difference(KINDS))
     if unknown:
-        known = ", ".join("serve" if name == "page" else name for name in every)
+        known = ", ".join("serve" if name == "page" else name for name in KINDS)
         raise StromError(f"{unknown[0]} is not a part of the stack: choose from {known}.")
-    return [part for part in every_part(settings) if (part.group or part.name) in wanted]
+    return [part for part in every_part(settings) if part.kind in wanted]
+
+
+def held(chosen: Iterable[Part]) -> list[str]:
+    """The kinds of these parts that run here: no other supervisor of the home may run them, too."""
+    return list(dict.fromkeys(part.kind for part in chosen if not part.external)) or [ELSEWHERE]
 
 
 def every_part(settings: Settings) -> list[Part]:

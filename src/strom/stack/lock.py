@@ -1,8 +1,9 @@
-"""One supervisor a home folder: a lock that the kernel releases when its holder is gone."""
+"""One supervisor a kind of part and home: locks that the kernel releases when their holder is gone."""
 
 import fcntl
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -11,35 +12,46 @@ from strom.errors import StromError
 ATTEMPTS, ATTEMPT_PAUSE = 5, 0.02
 
 
-class HomeLock:
-    def __init__(self, home: Path) -> None:
+class PartLocks:
+    """Those of the kinds of parts that one supervisor runs: all of them or none."""
+
+    def __init__(self, home: Path, kinds: Sequence[str]) -> None:
         self._home = home
-        self._file: IO[str] | None = None
+        self._kinds = kinds
+        self._files: list[IO[str]] = []
 
     def acquire(self) -> None:
-        """Take the lock, or say who has it."""
-        path = _path(self._home)
-        file = _open(path, self._home)
+        """Take the locks, or say who has them."""
+        taken = [kind for kind in self._kinds if not self._acquired(kind)]
+        if not taken:
+            return
+        self.release()
+        pids = {str(holder_pid(self._home, kind) or "unknown"): None for kind in taken}
+        raise StromError(
+            f"{', '.join(taken)} {'is' if len(taken) == 1 else 'are'} running already in {self._home} "
+            f"(pid {', '.join(pids)}): stop what runs there with `strom down`, start only the others "
+            "(`--only`; `--kafka` and the like use what runs), or choose another home (STROM_HOME or --home)."
+        )
+
+    def release(self) -> None:
+        while self._files:
+            self._files.pop().close()
+
+    def _acquired(self, kind: str) -> bool:
+        file = _open(_path(self._home, kind), self._home)
         if not _locked(file):
             file.close()
-            raise StromError(
-                f"A stack is running already in {self._home} (pid {holder_pid(self._home) or 'unknown'}): "
-                "stop it with `strom down`, or choose another home (STROM_HOME or --home)."
-            )
+            return False
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
-        self._file = file
-
-    def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._files.append(file)
+        return True
 
 
-def holder_pid(home: Path) -> int | None:
+def holder_pid(home: Path, kind: str) -> int | None:
     """The supervisor's pid while one holds the lock."""
-    path = _path(home)
+    path = _path(home, kind)
     if not path.exists():
         return None
     with path.open("r", encoding="ascii") as file:
@@ -63,8 +75,8 @@ def _locked(file: IO[str]) -> bool:
     return False
 
 
-def _path(home: Path) -> Path:
-    return home / "run" / "stack.lock"
+def _path(home: Path, kind: str) -> Path:
+    return home / "run" / f"stack-{kind}.lock"
 
 
 def _open(path: Path, home: Path) -> IO[str]:

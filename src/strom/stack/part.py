@@ -41,6 +41,11 @@ class Part(ABC):
         return [cls(settings)]
 
     @property
+    def kind(self) -> str:
+        """Its name for `--only`; parts of one kind have one supervisor."""
+        return self.group or self.name
+
+    @property
     def names(self) -> set[str]:
         """By which others may need it."""
         return {self.name} if self.group is None else {self.name, self.group}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from strom.settings import Settings
-from strom.stack.catalogue import every_part, status_names
+from strom.stack.catalogue import ELSEWHERE, KINDS, every_part, status_names
 from strom.stack.children import kill_group
 from strom.stack.lock import holder_pid
 from strom.stack.processes import await_end, birth, is_alive
@@ -28,17 +28,17 @@ class PartState:
     born: str | None = None  # tells a process from a later one with the same pid
 
 
-def write_state(home: Path, states: dict[str, PartState]) -> None:
-    """Replace the file as a whole, so that a reader never sees half of it."""
-    path = _path(home)
+def write_state(home: Path, kind: str, states: dict[str, PartState]) -> None:
+    """Replace the file of a kind of parts as a whole, so that a reader never sees half of it."""
+    path = _path(home, kind)
     fresh = path.with_suffix(f".{os.getpid()}")
     fresh.write_text(json.dumps({name: asdict(state) for name, state in states.items()}), encoding="utf-8")
     fresh.replace(path)
 
 
-def end_leftovers(home: Path) -> None:
+def end_leftovers(home: Path, kind: str) -> None:
     """Kill what a supervisor that was killed itself may have left; only for the holder of the lock."""
-    for state in _read(home).values():
+    for state in _read(home, kind).values():
         if state.pid is not None and state.born is not None and birth(state.pid) == state.born:
             kill_group(state.pid)
             with contextlib.suppress(ProcessLookupError):
@@ -49,7 +49,7 @@ def end_leftovers(home: Path) -> None:
 def status(settings: Settings) -> dict[str, dict[str, Any]]:
     """The contract's object: for each part its state, address, pid where it runs here, and restarts."""
     home = settings.home.absolute()
-    supervised = _read(home) if holder_pid(home) is not None else {}
+    supervised = _supervised(home)
     found = {part.name: part for part in every_part(settings)}
     answer: dict[str, dict[str, Any]] = {}
     named = status_names(settings)
@@ -61,6 +61,16 @@ def status(settings: Settings) -> dict[str, dict[str, Any]]:
         answer[name] = _shown(state if state.state == EXTERNAL else _as_it_is(home, name, state))
     queries = _queries(settings, answer["pipeline"].get("pid"))
     return answer | ({"pipeline": answer["pipeline"] | {"queries": queries}} if queries else {})
+
+
+def _supervised(home: Path) -> dict[str, PartState]:
+    """What the supervisors of this home say; what one of them runs is elsewhere for another that uses it."""
+    found: dict[str, PartState] = {}
+    for kind in (*KINDS, ELSEWHERE):
+        if holder_pid(home, kind) is not None:
+            own = _read(home, kind)
+            found |= {name: own[name] for name in own if name not in found or own[name].state != EXTERNAL}
+    return found
 
 
 def _queries(settings: Settings, pid: int | None) -> dict[str, Any]:
@@ -87,13 +97,13 @@ def _shown(state: PartState) -> dict[str, Any]:
     return shown | ({"pid": state.pid} if state.pid is not None else {})
 
 
-def _read(home: Path) -> dict[str, PartState]:
+def _read(home: Path, kind: str) -> dict[str, PartState]:
     try:
-        written = json.loads(_path(home).read_text(encoding="utf-8"))
+        written = json.loads(_path(home, kind).read_text(encoding="utf-8"))
         return {name: PartState(**fields) for name, fields in written.items()}
     except (FileNotFoundError, ValueError, TypeError):
         return {}
 
 
-def _path(home: Path) -> Path:
-    return home / "run" / "stack.json"
+def _path(home: Path, kind: str) -> Path:
+    return home / "run" / f"stack-{kind}.json"

@@ -15,10 +15,10 @@ from typing import Any, Self
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.stack.catalogue import choose, needed_elsewhere, usual
+from strom.stack.catalogue import choose, held, needed_elsewhere, usual
 from strom.stack.guardian import Guardian
 from strom.stack.keeper import Keeper, check_elsewhere
-from strom.stack.lock import HomeLock
+from strom.stack.lock import PartLocks
 from strom.stack.state import PartState, end_leftovers, write_state
 
 
@@ -40,7 +40,8 @@ class Stack:
         self.home = settings.home.absolute()
         self._parts = choose(settings, usual(settings) if parts is None else parts)
         self._report = report
-        self._lock = HomeLock(self.home)
+        self._kinds = held(self._parts)
+        self._locks = PartLocks(self.home, self._kinds)
         self._keepers: dict[str, Keeper] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.new_event_loop()
@@ -58,9 +59,10 @@ class Stack:
 
     def start(self) -> None:
         """Return when every part has answered; on an error or an interrupt nothing is left running."""
-        self._lock.acquire()
+        self._locks.acquire()
         try:
-            end_leftovers(self.home)
+            for kind in self._kinds:
+                end_leftovers(self.home, kind)
             self._check()
             self._guardian = Guardian()
             self._thread = threading.Thread(target=self._loop.run_forever, name="strom-stack", daemon=True)
@@ -79,8 +81,9 @@ class Stack:
             self._thread = None
             self._loop.close()
             self._guardian.dismiss()
-            write_state(self.home, {})
-        self._lock.release()
+            for kind in self._kinds:
+                write_state(self.home, kind, {})
+        self._locks.release()
 
     def pid(self, part: str) -> int:
         state = self.state(part)
@@ -173,9 +176,15 @@ class Stack:
         return [each for each in self._keepers.values() if each.part.names & set(keeper.part.needs)]
 
     def _changed(self) -> None:
-        write_state(self.home, {name: keeper.state for name, keeper in self._keepers.items()})
+        for kind in self._kinds:
+            write_state(self.home, kind, self._states(kind))
         with self._changes:
             self._changes.notify_all()
+
+    def _states(self, kind: str) -> dict[str, PartState]:
+        """Those of the kind, and with the first one those of the parts that run elsewhere."""
+        own = {name: self._kinds[0] if k.part.external else k.part.kind for name, k in self._keepers.items()}
+        return {name: self._keepers[name].state for name in own if own[name] == kind}
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -1,36 +1,20 @@
-"""What could not be read: finds it again, and sends it in anew after a fix, each record once.
+"""What could not be read: finds it again, each message once.
 
-What was sent is noted in the topic REDRIVEN after Kafka has confirmed it. A run that died between the two is found by
-its mark that was never taken back: the raw topic since then tells what it had sent. Runs hold a lease, so that no two
-of them send the same side by side.
+`normalise` repeats what it did last when it starts again, and so there may be copies of a dead letter. They have its
+origin and its bytes; the first one counts.
 """
 
-import json
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Self
-
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from hashlib import blake2b
 
 from strom.domain.values import topic_name
 from strom.settings import Settings
 from strom.streams import topics
-from strom.streams.admin import ensure_contract_topics
-from strom.streams.client import as_strom_error
 from strom.streams.consumer import Record, Records
-from strom.streams.lease import SAFE_SECONDS, Lease
-from strom.streams.producer import open_producer
 from strom.streams.start import EARLIEST, Kind, Start
 
-GROUP = "strom-redrive"
-AT_ONCE = 500  # letters that may be under way before the lease is checked again
-BUSY = "another redrive is under way; run this again when it has ended."
-_RUN = b"run"  # the key of the mark that a run is under way
-_CHECK_SECONDS = 1.0
-_CLOCKS_MS = 60_000  # how far two machines' clocks may be apart
-_OWN_HEADERS = (topics.HEADER_REASON, topics.HEADER_DETAIL, topics.HEADER_ORIGIN, topics.HEADER_REDRIVEN)
+CLOCKS_MS = 60_000  # how far two machines' clocks may be apart
 
 
 @dataclass(frozen=True)
@@ -41,6 +25,24 @@ class DeadLetter:
     def place(self) -> str:
         """What names it: partition/offset in the dead-letter topic."""
         return f"{self.record.partition}/{self.record.offset}"
+
+    @property
+    def identity(self) -> bytes:
+        """The same for a letter and its copies: 16 bytes, for there may be millions.
+
+        The origin alone would not do: in a raw topic that was made anew the offsets begin again.
+        """
+        record = self.record
+        origin = record.header(topics.HEADER_ORIGIN)
+        if origin is None:
+            return _digest(self.place.encode())
+        received = record.header(topics.HEADER_RECEIVED) or ""
+        return _digest(origin.encode(), received.encode(), record.key or b"", record.value or b"")
+
+    @property
+    def rank(self) -> int:
+        """Of a letter and its copies the first has the lowest; one number takes less room than three."""
+        return (self.record.at_ms or 0) << 96 | self.record.partition << 64 | self.record.offset
 
     @property
     def reason(self) -> str:
@@ -80,136 +82,29 @@ class Wanted:
 
 
 def dead_letters(settings: Settings, wanted: Wanted) -> Iterator[DeadLetter]:
-    """Those that are there now; none is written before it arrived, so older ones need not be read."""
-    start = Start(Kind.TIME, wanted.since_ms - _CLOCKS_MS) if wanted.since_ms > _CLOCKS_MS else EARLIEST
-    with Records(settings, [topics.DEAD_LETTER], start=start, until_end=True) as records:
-        yield from (letter for record in records if wanted.holds(letter := DeadLetter(record)))
+    """Those that are there now, without copies.
 
-
-def redriven_places(settings: Settings) -> set[str]:
-    """The dead letters that were sent in anew already."""
-    noted, unnoted = _notes(settings)
-    return noted | unnoted
-
-
-def _notes(settings: Settings) -> tuple[set[str], set[str]]:
-    """What was noted as sent, and what a run that died had sent and could not note."""
-    ensure_contract_topics(settings)
-    noted: set[str] = set()
-    began_ms: int | None = None
-    with Records(settings, [topics.REDRIVEN], start=EARLIEST, until_end=True) as notes:
-        for note in notes:
-            if note.key == _RUN:
-                began_ms = json.loads(note.value or b"{}").get("began_ms")
-            elif note.key is not None:
-                noted.add(note.key.decode())
-    return noted, set() if began_ms is None else _sent_since(settings, began_ms) - noted
-
-
-def _sent_since(settings: Settings, began_ms: int) -> set[str]:
-    start = Start(Kind.TIME, began_ms - _CLOCKS_MS)
-    with Records(settings, [topics.RAW], start=start, until_end=True) as records:
-        found = (record.header(topics.HEADER_REDRIVEN) for record in records)
-        return {place for place in found if place is not None}
-
-
-class Redrive:
-    """Sends dead letters into the raw topic as they first came; one run at a time, wherever it runs.
-
-    with Redrive(settings) as redrive:
-        for letter in letters: redrive.send(letter)
+    Copies may lie in different partitions, which come in any order: all are looked at before the first one is told.
     """
+    first: dict[bytes, int] = {}
+    for letter in with_copies(settings, wanted.since_ms):
+        identity, rank = letter.identity, letter.rank
+        if first.setdefault(identity, rank) > rank:
+            first[identity] = rank
+    for letter in with_copies(settings, wanted.since_ms):
+        if wanted.holds(letter) and first.get(letter.identity) == letter.rank:
+            yield letter
 
-    def __init__(self, settings: Settings) -> None:
-        self.done: set[str] = set()  # what was sent before this run
-        self.sent = 0
-        self._settings = settings
-        self._to_note: list[str] = []
-        self._under_way = 0
-        self._checked = 0.0
-        self._refused: KafkaError | None = None
-        ensure_contract_topics(settings)
-        self._lease = Lease(settings, GROUP, topics.REDRIVEN, busy=BUSY)
-        # What is not confirmed soon is given up: later it could meet what the next holder sends.
-        limit = {"message.timeout.ms": round(SAFE_SECONDS * 1000)}
-        self._producer: Producer = open_producer(settings, GROUP, **limit)
 
-    def __enter__(self) -> Self:
-        self._lease.__enter__()
-        try:
-            noted, unnoted = _notes(self._settings)  # only now: the former holder may have gone on until now
-            self.done = noted | unnoted
-            for place in unnoted:
-                self._note(place)
-            self._mark({"began_ms": int(time.time() * 1000)})
-        except BaseException:
-            self._lease.close()
-            raise
-        return self
+def with_copies(settings: Settings, since_ms: int = 0) -> Iterator[DeadLetter]:
+    """Every record of the topic; none is written before it arrived, so older ones need not be read."""
+    start = Start(Kind.TIME, since_ms - CLOCKS_MS) if since_ms > CLOCKS_MS else EARLIEST
+    with Records(settings, [topics.DEAD_LETTER], start=start, until_end=True) as records:
+        yield from map(DeadLetter, records)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self._settle()
-            if kind is None:
-                self._lease.check()  # the next holder's mark must stand
-                self._mark({})
-        finally:
-            self._lease.close()
 
-    def send(self, letter: DeadLetter) -> None:
-        if self._under_way == 0 or time.monotonic() - self._checked > _CHECK_SECONDS:
-            self._checked = time.monotonic()
-            self._lease.check()
-        record = letter.record
-        headers = [(name, value) for name, value in record.headers if name not in _OWN_HEADERS]
-        self._produce(
-            topics.RAW,
-            record.key,
-            record.value,
-            headers=[*headers, (topics.HEADER_REDRIVEN, letter.place.encode())],
-            on_delivery=partial(self._delivered, letter.place),
-        )
-        self._under_way += 1
-        if self._under_way == AT_ONCE:
-            self._settle()
-
-    def _settle(self) -> None:
-        """Wait for what is under way, and note it; raises if Kafka did not take all of it."""
-        self._producer.flush()
-        self._under_way = 0
-        delivered, self._to_note = self._to_note, []
-        self.sent += len(delivered)
-        for place in delivered:
-            self._note(place)
-        self._producer.flush()
-        if self._refused is not None:
-            raise as_strom_error(self._settings, "take all of them", KafkaException(self._refused))
-
-    def _delivered(self, place: str, error: KafkaError | None, _: Message) -> None:
-        if error is None:
-            self._to_note.append(place)
-        else:
-            self._refused = error
-
-    def _note(self, place: str) -> None:
-        self._produce(topics.REDRIVEN, place.encode(), b"{}")
-
-    def _mark(self, state: dict[str, int]) -> None:
-        self._produce(topics.REDRIVEN, _RUN, json.dumps(state).encode())
-        self._producer.flush()
-
-    def _produce(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Sequence[tuple[str, bytes | None]] = (),
-        on_delivery: Callable[[KafkaError | None, Message], None] | None = None,
-    ) -> None:
-        while True:
-            try:
-                self._producer.produce(topic, value, key, headers=list(headers), on_delivery=on_delivery)
-                self._producer.poll(0)
-                return
-            except BufferError:
-                self._producer.poll(0.1)
+def _digest(*parts: bytes) -> bytes:
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8) + part)
+    return digest.digest()

@@ -103,21 +103,22 @@ class Archive:
         wanted = F.broadcast(given(self.spark, rows, "wanted string, since bigint"))
         first = min(time for _, time in rows)
         return (
-            self.spark.read.format("delta")
-            .load(self.path)
+            self.rows()
             .where(F.col("date") >= F.to_date(F.timestamp_millis(F.lit(max(first, 0)))))
             .where(~too_late(self._late_ms))
             .join(wanted, (F.col("meter") == F.col("wanted")) & (F.unix_millis("at") > F.col("since")))
         )
 
+    def rows(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.path)
+
     def ensure(self) -> None:
         """Make the table; one that an older Strom has made gets the present properties."""
         if self._made:
             return
-        columns = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))
         wanted = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.items())
         self.spark.sql(
-            f"CREATE TABLE IF NOT EXISTS delta.`{self.path}` ({columns}) USING delta PARTITIONED BY (date) "
+            f"CREATE TABLE IF NOT EXISTS delta.`{self.path}` ({SCHEMA}) USING delta PARTITIONED BY (date) "
             f"TBLPROPERTIES ({wanted})"
         )
         found: dict[str, str] = dict(self.spark.sql(f"SHOW TBLPROPERTIES delta.`{self.path}`").collect())
@@ -136,3 +137,6 @@ def _type(name: str) -> str:
     return {"at": "timestamp", "received": "timestamp", "flags": "array<string>", "date": "date"}.get(
         name, "string"
     )
+
+
+SCHEMA = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))

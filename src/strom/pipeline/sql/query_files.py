@@ -55,6 +55,13 @@ def read_query(path: Path) -> QueryFile:
         raise StromError(f"{path} cannot be read ({error}).") from None
 
 
+def refuse_no_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise StromError(
+            f"sql.queries is {folder}, which is not a folder; make it or leave the setting empty."
+        )
+
+
 def query_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
 

@@ -21,7 +21,7 @@ from strom.errors import StromError
 from strom.pipeline.ending import FINISH_SECONDS, let_finish
 from strom.pipeline.quiet import hush_pyspark
 from strom.pipeline.sql.live import LiveQuery, Wish
-from strom.pipeline.sql.query_files import QueryFile, query_paths, read_query
+from strom.pipeline.sql.query_files import QueryFile, query_paths, read_query, refuse_no_folder
 from strom.pipeline.sql.spark_words import as_sentence
 from strom.settings import Settings
 
@@ -52,10 +52,7 @@ def wish_of(settings: Settings, file: QueryFile) -> Wish:
 
 class UserQueries:
     def __init__(self, settings: Settings, spark: SparkSession, folder: Path) -> None:
-        if not folder.is_dir():
-            raise StromError(
-                f"sql.queries is {folder}, which is not a folder; make it or leave the setting empty."
-            )
+        refuse_no_folder(folder)
         hush_pyspark()
         self._settings = settings
         self._spark = spark

@@ -26,10 +26,18 @@ _PARTS = re.compile(r"`((?:[^`]|``)*)`")
 
 
 class Views:
-    """Makes views by name; `made` tells where each came from, `topics` which topics are read."""
+    """Makes views by name; `made` tells where each came from, `topics` which topics are read.
+
+    Unless it `asks_kafka`, every name that is not known is taken for a topic.
+    """
 
     def __init__(
-        self, settings: Settings, sources: Sources, report: Callable[[str], None] = lambda line: None
+        self,
+        settings: Settings,
+        sources: Sources,
+        report: Callable[[str], None] = lambda line: None,
+        *,
+        asks_kafka: bool = True,
     ) -> None:
         self.made: set[str] = set()
         self.topics: set[str] = set()
@@ -37,6 +45,7 @@ class Views:
         self._settings = settings
         self._sources = sources
         self._report = report
+        self._asks_kafka = asks_kafka
 
     def query(self, text: str) -> DataFrame:
         """The text as a frame of rows. Nothing but a query is taken."""
@@ -86,6 +95,8 @@ class Views:
 
     def _known_topic(self, name: str) -> None:
         self.topics.add(name)
+        if not self._asks_kafka:
+            return
         existing = topic_names(self._settings)
         if name not in existing:
             close = difflib.get_close_matches(name, [READINGS, *TABLES, *existing], n=1)

@@ -1,0 +1,64 @@
+"""How one dead letter is shown: as a line, as plain values, or whole with what Strom would make of it now."""
+
+import json
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+
+from strom.cli.record_view import safe
+from strom.cli.record_view import show as show_record
+from strom.devices import adapter_json
+from strom.domain.reading import Rejected, time_text
+from strom.streams import topics
+from strom.streams.dead_letters import DeadLetter
+
+
+def plain(letter: DeadLetter, redriven: bool) -> dict[str, Any]:
+    return {
+        "place": letter.place,
+        "arrived": time_text(letter.arrived_ms),
+        "reason": letter.reason,
+        "detail": letter.detail,
+        "meter": letter.meter,
+        "origin": letter.record.header(topics.HEADER_ORIGIN),
+        "bytes": len(letter.record.value or b""),
+        "redriven": redriven,
+    }
+
+
+def line(letter: DeadLetter, redriven: bool, zone: str) -> str:
+    arrived = datetime.fromtimestamp(letter.arrived_ms / 1000, ZoneInfo(zone))
+    size = len(letter.record.value or b"")
+    name = safe(letter.meter)
+    shown = name if len(name) <= 20 else f"{name[:19]}…"
+    return (
+        f"{letter.place:<12}{arrived:%Y-%m-%d %H:%M:%S}  {safe(letter.reason):<20}{shown:<22}{size:>9,}"
+        f"  {'yes' if redriven else ''}"
+    ).rstrip()
+
+
+def decoded(letter: DeadLetter) -> dict[str, Any]:
+    record = letter.record
+    try:
+        return adapter_json.decode(
+            record.value or b"",
+            received_ms=letter.arrived_ms,
+            source=record.header(topics.HEADER_SOURCE) or "kafka",
+            topic=record.header(topics.HEADER_TOPIC),
+        )
+    except Rejected as rejected:
+        return {"reason": rejected.reason, "detail": rejected.detail}
+
+
+def show(console: Console, letter: DeadLetter, zone: str) -> None:
+    show_record(console, letter.record, zone)
+    console.print(f"now: {_now(letter)}", markup=False, soft_wrap=True)
+
+
+def _now(letter: DeadLetter) -> str:
+    found = decoded(letter)
+    if "reason" in found:
+        return f"still {found['reason']}: {found['detail']}"
+    return f"a reading: {json.dumps(found, ensure_ascii=False)}"

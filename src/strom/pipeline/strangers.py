@@ -1,0 +1,91 @@
+"""Tells of records in `readings` that `normalise` did not write: they are left out, which nobody should have to guess.
+
+It costs the readings nothing: Spark tells how many records a batch had, the job how many readings it took in. Only where
+the two differ, which a repeat after a restart can also make them, is the batch read once more.
+"""
+
+import json
+import logging
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from strom.pipeline.readings import not_readings
+from strom.pipeline.sql.spark_words import as_sentence
+from strom.settings import Settings
+from strom.streams import topics
+
+_REMEMBERED = 100  # batches, as many as Spark remembers
+
+log = logging.getLogger(__name__)
+
+
+class Strangers:
+    """The job notes what it `took`, whoever watches over the query lets it `look`: from different threads, if need be."""
+
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._taken: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+
+    def took(self, batch_id: int, count: int) -> None:
+        self._taken.append((batch_id, count))
+
+    def look(self, query: StreamingQuery) -> None:
+        """One line for each batch since the last look that had records of somebody else."""
+        if not self._taken:
+            return
+        taken = dict(self._taken.copy())
+        for progress in query.recentProgress:
+            batch, records = progress["batchId"], progress["numInputRows"]
+            # Between batches Spark tells of the next one, with no records yet.
+            if batch not in taken or not records:
+                continue
+            self._forget(batch)
+            if records != taken[batch]:
+                self._tell(progress["sources"][0])
+
+    def _forget(self, upto: int) -> None:
+        while self._taken and self._taken[0][0] <= upto:
+            self._taken.popleft()
+
+    def _tell(self, source: Mapping[str, Any]) -> None:
+        try:
+            found = not_readings(self._records(source))
+            count, first = found.agg(F.count("*"), F.min(F.struct("partition", "offset"))).collect()[0]
+        except (PySparkException, Py4JError) as error:
+            why = as_sentence(error)
+            log.warning("whether somebody else has written into %s cannot be told: %s", topics.READINGS, why)
+            return
+        if count:
+            log.warning(
+                "%s records in %s were not written by normalise and were left out, the first one at %s; "
+                "find out who writes into this topic, and send messages to %s instead",
+                f"{count:,}",
+                topics.READINGS,
+                f"{topics.READINGS}/{first['partition']}/{first['offset']}",
+                topics.RAW,
+            )
+
+    def _records(self, source: Mapping[str, Any]) -> DataFrame:
+        """Those of one batch, once more."""
+        return (
+            self._spark.read.format("kafka")
+            .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
+            .option("subscribe", topics.READINGS)
+            .option("startingOffsets", _offsets(source["startOffset"]) or "earliest")
+            .option("endingOffsets", _offsets(source["endOffset"]) or "latest")
+            .option("includeHeaders", "true")
+            .option("failOnDataLoss", "false")
+            .load()
+        )
+
+
+def _offsets(told: object) -> str | None:
+    return told if isinstance(told, str) or told is None else json.dumps(told)
