@@ -170,5 +170,9 @@ def _ask(host: str, port: int) -> dict[str, Any]:
     """A daemon's page as JSON; never by way of a proxy."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open(f"http://{host}:{port}/json/", timeout=PROBE_SECONDS) as answer:
-        found: dict[str, Any] = json.load(answer)
+        try:
+            found: dict[str, Any] = json.load(answer)
+        except ValueError:
+            # The first thing that a daemon serves is its page for people, under every address.
+            raise NotReadyError(f"the page at {host}:{port} does not answer in JSON yet") from None
     return found
