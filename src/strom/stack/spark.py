@@ -145,7 +145,7 @@ class SparkWorker(SparkDaemon):
         """A worker that the master has taken knows the master's own page."""
         try:
             answer = _ask(self.settings.spark.host, self.settings.spark.ui_port + self.number)
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise NotReadyError(str(error)) from error
         if not answer.get("masterwebuiurl"):
             raise NotReadyError("the master has not taken it yet")
