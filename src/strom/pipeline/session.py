@@ -53,6 +53,13 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         # What was fetched from Kafka and not read on stays for five minutes by default: tens of MB a partition and query.
         .config("spark.kafka.consumer.fetchedData.cache.timeout", "30s")
         .config("spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval", "30s")
+        # What a task gathers before it writes to the lake; by default 128 MB each, and a large batch has several at once.
+        .config("spark.hadoop.parquet.block.size", str(32 * 1024 * 1024))
+        # A batch holds few days: a file for each at once, instead of sorting all readings by day before they are written.
+        .config("spark.sql.maxConcurrentOutputFileWriters", "4")
+        # Much of a small heap is not Spark's to count (what is fetched from Kafka, what is about to be written): with its
+        # usual share of six tenths a large batch fills the heap before anything goes to disk.
+        .config("spark.memory.fraction", "0.4")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(settings.kafka.partitions))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")

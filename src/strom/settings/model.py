@@ -49,7 +49,7 @@ class PipelineSettings(Section):
         5.0, gt=0, description="Pause between micro-batches of the queries on `readings`."
     )
     max_batch: int = Field(
-        2_000_000,
+        1_000_000,
         ge=1,
         description="Readings taken into one micro-batch at most: large ones catch up sooner, small ones show it sooner.",
     )
