@@ -76,6 +76,17 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
         ("groups = 5\n", {}, "strom.toml: groups is a section"),
         ("", {"STROM_GROUPS": "{big"}, "STROM_GROUPS is not JSON"),
         (
+            "[rules]\nvoltage_high_v = 254\n",
+            {},
+            "rules.voltage_high_v is 254, but rules.voltage_severe_high_v is 253: choose at most 253, or set "
+            "voltage_severe_high_v higher.",
+        ),
+        (
+            "[rules]\nvoltage_severe_low_v = 190\n[groups.big]\nmeters = ['a']\nvoltage_low_v = 185.5\n",
+            {},
+            "groups.big.voltage_severe_low_v is 190, but groups.big.voltage_low_v is 185.5: choose at most 185.5",
+        ),
+        (
             "",
             {"STROM_GROUPS": '{"big": {"meters": ["a"], "noise": 1}}'},
             "STROM_GROUPS: groups.big.noise is not a setting of Strom; did you mean groups.big.noise_wh",

@@ -1,5 +1,7 @@
 """Alerts: when they begin and end, what they say, and that the same event is always the same alert."""
 
+from dataclasses import replace
+
 from strom.domain.alerts import (
     WINDOW_MS,
     Alert,
@@ -13,7 +15,7 @@ from strom.domain.alerts import (
 )
 
 ZONE = "Europe/Vienna"
-BOUNDS = VoltageBounds(low_mv=207_000, high_mv=253_000, severe_low_mv=195_500)
+BOUNDS = VoltageBounds(low_mv=207_000, high_mv=253_000, severe_low_mv=195_500, severe_high_mv=253_000)
 NOON = 1_767_265_200_000  # 2026-01-01 12:00 in Vienna
 
 
@@ -22,9 +24,9 @@ def means(*volts: float) -> list[VoltageMean]:
     return [VoltageMean(NOON + i * WINDOW_MS, round(volt * 3000), 3) for i, volt in enumerate(volts)]
 
 
-def alerts_of(*volts: float, windows: int | None = None) -> list[Alert]:
+def alerts_of(*volts: float, windows: int | None = None, bounds: VoltageBounds = BOUNDS) -> list[Alert]:
     current = NOON + (len(volts) if windows is None else windows) * WINDOW_MS
-    return voltage_alerts("m1", "l1", means(*volts), current, BOUNDS, ZONE)
+    return voltage_alerts("m1", "l1", means(*volts), current, bounds, ZONE)
 
 
 def test_a_meter_may_be_quiet_for_three_pushes_but_at_least_ninety_seconds() -> None:
@@ -96,3 +98,9 @@ def test_low_after_high_is_another_alert() -> None:
 
 def test_very_low_is_severe() -> None:
     assert [alert.severe for alert in alerts_of(195.4, 230, 195.5)] == [True, False]
+
+
+def test_very_high_is_severe_from_where_it_is_set() -> None:
+    patient = replace(BOUNDS, severe_high_mv=258_000)
+    found = alerts_of(253.1, 230, 258, 230, 254, 258.1, bounds=patient)
+    assert [(alert.threshold, alert.severe) for alert in found] == [(253, False), (253, False), (253, True)]

@@ -190,7 +190,13 @@ def with_groups(settings: Settings) -> Settings:
     """All alerts are within reach of the histories, and two meters have rules of their own."""
     rules = RuleSettings(agreed_w=4_000)
     groups = {
-        "patient": GroupSettings(meters=["m2", "x*"], agreed_w=6_000, noise_wh=2, phase_loss_seconds=90),
+        "patient": GroupSettings(
+            meters=["m2", "x*"],
+            agreed_w=6_000,
+            noise_wh=2,
+            phase_loss_seconds=90,
+            voltage_severe_high_v=259.4,
+        ),
         "small": GroupSettings(meters=["m[2-9]", "?3"], limit_w=900, clock_seconds=1500),
     }
     return settings.model_copy(update={"rules": rules, "groups": groups})

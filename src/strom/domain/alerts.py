@@ -51,6 +51,7 @@ class VoltageBounds:
     low_mv: int
     high_mv: int
     severe_low_mv: int
+    severe_high_mv: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,10 @@ class VoltageMean:
         if self.sum_mv < bounds.low_mv * self.samples:
             return -1
         return 1 if self.sum_mv > bounds.high_mv * self.samples else 0
+
+    def is_severe(self, bounds: VoltageBounds) -> bool:
+        low, high = bounds.severe_low_mv * self.samples, bounds.severe_high_mv * self.samples
+        return not low <= self.sum_mv <= high
 
 
 def window_of(at_ms: int) -> int:
@@ -137,7 +142,6 @@ def _voltage_alert(
 ) -> Alert:
     low = run[0].side(bounds) < 0
     worst = min(run, key=lambda mean: mean.sum_mv / mean.samples * (1 if low else -1))
-    severe = not low or worst.sum_mv < bounds.severe_low_mv * worst.samples
     end = run[-1].start + WINDOW_MS
     ended = None if end == current else end
     limit = (bounds.low_mv if low else bounds.high_mv) / 1000
@@ -146,7 +150,9 @@ def _voltage_alert(
         f"The voltage on {phase.upper()} of {meter} is too {'low' if low else 'high'} {when}: "
         f"{worst.volts:g} V in the mean of ten minutes, {'at least' if low else 'at most'} {limit:g} V is right."
     )
-    return Alert(meter, VOLTAGE, phase, run[0].start, ended, worst.volts, limit, severe, text)
+    return Alert(
+        meter, VOLTAGE, phase, run[0].start, ended, worst.volts, limit, worst.is_severe(bounds), text
+    )
 
 
 def span_text(started: int, ended: int | None, timezone: str) -> str:

@@ -23,6 +23,7 @@ class RuleSettings(Section):
     voltage_low_v: float = Field(207, description="Ten-minute means below this raise a voltage alert.")
     voltage_high_v: float = Field(253, description="Ten-minute means above this raise a voltage alert.")
     voltage_severe_low_v: float = Field(195.5, description="Ten-minute means below this are severe.")
+    voltage_severe_high_v: float = Field(253, description="Ten-minute means above this are severe.")
     phase_loss_v: float = Field(50, ge=0, description="A phase below this, beside a good one, is lost.")
     phase_loss_seconds: int = Field(
         10, ge=0, description="A phase that is lost for longer than this raises an alert."
@@ -68,6 +69,10 @@ class RuleSettings(Section):
         return self.agreed_w or self.limit_w
 
 
+# Of these each must be at least as large as the one before it.
+NOT_FALLING = (("voltage_severe_low_v", "voltage_low_v", "voltage_high_v", "voltage_severe_high_v"),)
+
+
 class GroupSettings(RuleSettings):
     """Some meters, and the rules that differ for them: those that were set here and no others."""
 
@@ -76,3 +81,7 @@ class GroupSettings(RuleSettings):
     @property
     def overrides(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.model_fields_set if name != "meters"}
+
+    def over(self, common: RuleSettings) -> RuleSettings:
+        """The rules of these meters."""
+        return common.model_copy(update=self.overrides)

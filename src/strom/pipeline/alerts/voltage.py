@@ -111,8 +111,9 @@ class Voltages:
 
 
 def _bounds(rules: RuleSettings) -> VoltageBounds:
-    limits = (rules.voltage_low_v, rules.voltage_high_v, rules.voltage_severe_low_v)
-    return VoltageBounds(*(round(limit * 1000) for limit in limits))
+    right = (rules.voltage_low_v, rules.voltage_high_v)
+    severe = (rules.voltage_severe_low_v, rules.voltage_severe_high_v)
+    return VoltageBounds(*(round(limit * 1000) for limit in (*right, *severe)))
 
 
 def _is_bad(window: Window, bounds: VoltageBounds) -> bool:
