@@ -5,7 +5,7 @@ from itertools import pairwise
 from strom.errors import StromError
 from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import Settings
-from strom.settings.rules import NOT_FALLING, RuleSettings
+from strom.settings.rules import NOT_FALLING, RISING, RuleSettings
 
 
 def check(settings: Settings) -> None:
@@ -39,11 +39,12 @@ def _check_late_days(settings: Settings) -> None:
 
 def _check_order(section: str, rules: RuleSettings) -> None:
     """What a group does not set itself is as in `[rules]`, so it is looked at with that."""
-    for names in NOT_FALLING:
+    for names in (*NOT_FALLING, *RISING):
         for name, other in pairwise(names):
-            value, most = getattr(rules, name), getattr(rules, other)
-            if value > most:
+            value, bound = getattr(rules, name), getattr(rules, other)
+            if value > bound or (value == bound and names in RISING):
+                few = "less than" if names in RISING else "at most"
                 raise StromError(
-                    f"{section}.{name} is {value:g}, but {section}.{other} is {most:g}: "
-                    f"choose at most {most:g}, or set {other} higher."
+                    f"{section}.{name} is {value:g}, but {section}.{other} is {bound:g}: "
+                    f"choose {few} {bound:g}, or set {other} higher."
                 )

@@ -41,8 +41,17 @@ class RuleSettings(Section):
         description="A spike is this many deviations (MAD × 1.4826) over the usual power of its hour.",
     )
     spike_floor_w: int = Field(2000, ge=0, description="A spike is at least this much over the usual power.")
+    spike_back_weeks: int = Field(
+        8, ge=1, le=52, description="The usual power of an hour of the week is that of so many weeks before."
+    )
     spike_warmup_weeks: int = Field(
-        3, ge=1, le=8, description="Weeks in which an hour of the week must be known before it is judged."
+        3, ge=1, description="Weeks of those before in which the hour must be known for it to be judged."
+    )
+    night_from_hour: int = Field(
+        1, ge=0, le=24, description="Local hour from which on the least power of a night is looked for."
+    )
+    night_to_hour: int = Field(
+        5, ge=0, le=24, description="Local hour of the same day at which the night ends."
     )
     night_mads: float = Field(
         6, gt=0, description="The least power of a night may be this many deviations over the usual one."
@@ -50,17 +59,29 @@ class RuleSettings(Section):
     night_floor_w: int = Field(
         300, ge=0, description="The least power of a night may always be this much over the usual one."
     )
+    night_back_nights: int = Field(
+        14, ge=1, le=366, description="The usual least power is that of so many nights before."
+    )
     night_warmup_nights: int = Field(
-        7, ge=1, le=14, description="Nights of the last 14 that must be known before one is judged."
+        7, ge=1, description="Nights of those before that must be known for one to be judged."
     )
-    export_least_wh: int = Field(
-        50, ge=0, description="Export between 10 and 16 o'clock up to this counts as none."
+    export_from_hour: int = Field(
+        10, ge=0, le=24, description="Local hour from which on a solar plant should export."
     )
+    export_to_hour: int = Field(
+        16, ge=0, le=24, description="Local hour of the same day up to which it should export."
+    )
+    export_least_wh: int = Field(50, ge=0, description="Export in those hours up to this counts as none.")
     export_days: int = Field(
         12,
         ge=1,
-        le=14,
-        description="Days of the 14 before that must have had export for its lack to be told.",
+        description="Days with export, of `rules.export_of_days` before it failed, for its lack to be told.",
+    )
+    export_of_days: int = Field(
+        14, ge=1, description="Days before the export failed among which `rules.export_days` are counted."
+    )
+    export_back_days: int = Field(
+        60, ge=1, le=366, description="Days before that are searched for those on which the plant still ran."
     )
 
     @property
@@ -69,8 +90,14 @@ class RuleSettings(Section):
         return self.agreed_w or self.limit_w
 
 
-# Of these each must be at least as large as the one before it.
-NOT_FALLING = (("voltage_severe_low_v", "voltage_low_v", "voltage_high_v", "voltage_severe_high_v"),)
+# Of these each must be at least as large as the one before it, or larger.
+NOT_FALLING = (
+    ("voltage_severe_low_v", "voltage_low_v", "voltage_high_v", "voltage_severe_high_v"),
+    ("spike_warmup_weeks", "spike_back_weeks"),
+    ("night_warmup_nights", "night_back_nights"),
+    ("export_days", "export_of_days", "export_back_days"),
+)
+RISING = (("night_from_hour", "night_to_hour"), ("export_from_hour", "export_to_hour"))
 
 
 class GroupSettings(RuleSettings):
