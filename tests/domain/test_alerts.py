@@ -9,8 +9,6 @@ from strom.domain.alerts import (
     VoltageMean,
     counter_back,
     jump,
-    quiet_limit_ms,
-    silence,
     voltage_alerts,
 )
 
@@ -27,21 +25,6 @@ def means(*volts: float) -> list[VoltageMean]:
 def alerts_of(*volts: float, windows: int | None = None, bounds: VoltageBounds = BOUNDS) -> list[Alert]:
     current = NOON + (len(volts) if windows is None else windows) * WINDOW_MS
     return voltage_alerts("m1", "l1", means(*volts), current, bounds, ZONE)
-
-
-def test_a_meter_may_be_quiet_for_three_pushes_but_at_least_ninety_seconds() -> None:
-    assert quiet_limit_ms(5, 3, 90) == 90_000
-    assert quiet_limit_ms(900, 3, 90) == 2_700_000
-
-
-def test_silence_begins_when_the_limit_was_over_and_keeps_its_id_when_it_ends() -> None:
-    lasting = silence("Wohnung 12", NOON, 90_000, None, ZONE)
-    over = silence("Wohnung 12", NOON, 90_000, NOON + 600_000, ZONE)
-    assert lasting.started == NOON + 90_000
-    assert lasting.id == over.id
-    assert lasting.text.startswith("Wohnung 12 sends nothing since 01.01. 12:00")
-    assert over.text == "Wohnung 12 sent nothing from 01.01. 12:00 to 01.01. 12:10."
-    assert over.value == 600
 
 
 def test_alerts_about_other_things_have_other_ids() -> None:

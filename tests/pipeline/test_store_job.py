@@ -1,12 +1,8 @@
 """Whatever the order, the cuts, the repeats and the crashes: tables and lake are the pure function of the readings."""
 
 import random
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
@@ -21,50 +17,19 @@ from strom.errors import StromError
 from strom.pipeline.limits import Limits
 from strom.pipeline.portions import MOST_CELLS
 from strom.pipeline.store_job import StoreJob
-from strom.settings import GroupSettings, PipelineSettings, PostgresSettings, RuleSettings, Settings
+from strom.settings import GroupSettings, RuleSettings, Settings
 from strom.store import tariff_tables
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
-from strom.store.schema import ensure_schema
 from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Writer
-from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
+from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading
 from tests.pipeline.expected_alerts import expected_alerts, milli
 from tests.pipeline.expected_tariffs import expected_tariffs, with_tariffs
 
 pytestmark = pytest.mark.stack
-Rows = list[tuple[Any, ...]]
 HOUR = 3_600_000
 WEEK = 7 * 24 * HOUR
-
-
-@pytest.fixture
-def own(stack: Settings, tmp_path: Path, unique: Callable[[str], str]) -> Iterator[Settings]:
-    """A database and a lake of the test's own, so that every row in them can be compared."""
-    name = unique("store").replace("-", "_")
-    with psycopg.connect(stack.postgres_url, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}".encode())
-    url = stack.postgres_url.rsplit("/", 1)[0] + f"/{name}"
-    ensure_schema(url)
-    places = {
-        "postgres": PostgresSettings(url=url),
-        "pipeline": PipelineSettings(lake=str(tmp_path / "lake")),
-    }
-    yield stack.model_copy(update=places)
-    with psycopg.connect(stack.postgres_url, autocommit=True) as server:
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
-
-@pytest.fixture
-def job(own: Settings, spark: SparkSession) -> Iterator[StoreJob]:
-    store = StoreJob(own, spark)
-    yield store
-    store.close()
-
-
-def fetch(settings: Settings, query: str) -> Rows:
-    with psycopg.connect(settings.postgres_url, options="-c timezone=UTC") as connection:
-        return connection.execute(query.encode()).fetchall()
 
 
 def history(chance: random.Random, meter: str) -> list[Sent]:
@@ -368,43 +333,6 @@ def test_a_hostile_counter_and_power_do_not_stop_the_stream(
     job.process(batch(spark, numbered([*sent, reading(at=START + 13 * HOUR, import_wh=2, export_w=huge)])), 0)
     job.process(batch(spark, numbered([reading(at=START + 14 * HOUR, import_wh=3, export_w=0)], 3)), 1)
     assert fetch(own, "SELECT count(*) FROM load_profile WHERE export_wh > 0") == [(8,)]
-
-
-def test_silence_is_told_by_the_timer_and_ends_when_the_meter_returns(
-    job: StoreJob, own: Settings, spark: SparkSession
-) -> None:
-    before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
-    job.process(batch(spark, numbered(before)), 0)
-    last = before[-1].received
-    job.tick(last + 90_000, caught_up=True)
-    job.tick(last + 500_000, caught_up=False)
-    assert fetch(own, "SELECT * FROM alerts") == []
-    for _ in range(2):
-        job.tick(last + 90_001, caught_up=True)
-    assert fetch(own, "SELECT kind, started, ended FROM alerts") == [("silent", moment(last + 90_000), None)]
-    back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
-    job.process(batch(spark, numbered(back, len(before))), 1)
-    ended = [("silent", moment(last + 90_000), moment(back[0].received))]
-    assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
-
-
-def test_a_silence_inside_a_backlog_is_the_same_alert(
-    job: StoreJob, own: Settings, spark: SparkSession
-) -> None:
-    before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
-    back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
-    job.process(batch(spark, numbered([*before, *back])), 0)
-    ended = [("silent", moment(before[-1].received + 90_000), moment(back[0].received))]
-    assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
-
-
-def test_history_filled_in_at_once_is_not_silence(job: StoreJob, own: Settings, spark: SparkSession) -> None:
-    day = [
-        replace(reading(at=START + hour * HOUR, import_wh=hour), received=START + 25 * HOUR)
-        for hour in range(24)
-    ]
-    job.process(batch(spark, numbered(day)), 0)
-    assert fetch(own, "SELECT * FROM alerts") == []
 
 
 def test_a_stage_that_does_not_exist_is_refused_by_name(own: Settings, spark: SparkSession) -> None:

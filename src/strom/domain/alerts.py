@@ -81,22 +81,6 @@ def window_of(at_ms: int) -> int:
     return at_ms - at_ms % WINDOW_MS
 
 
-def quiet_limit_ms(interval_s: int, pushes: int, least_seconds: int) -> int:
-    """How long a meter may be quiet before it is silent."""
-    return max(pushes * interval_s, least_seconds) * 1000
-
-
-def silence(meter: str, last: int, limit_ms: int, returned: int | None, timezone: str) -> Alert:
-    """Nothing came after `last`; silent begins when the limit was over."""
-    since = clock_text(last, timezone)
-    if returned is None:
-        text = f"{meter} sends nothing since {since}: is the adapter plugged in and in reach of the Wi-Fi?"
-    else:
-        text = f"{meter} sent nothing from {since} to {clock_text(returned, timezone)}."
-    quiet = None if returned is None else (returned - last) / 1000
-    return Alert(meter, SILENT, "", last + limit_ms, returned, quiet, limit_ms / 1000, False, text)
-
-
 def counter_back(
     meter: str, direction: str, at: int, fallen_mwh: int, noise_mwh: int, timezone: str
 ) -> Alert:

@@ -20,6 +20,11 @@ class RuleSettings(Section):
     silent_seconds: int = Field(
         90, ge=1, description="The least time without a message after which a meter is silent."
     )
+    silent_unknown_seconds: int = Field(
+        10_800,
+        ge=1,
+        description="Time without a message after which a meter is silent whose push interval is not known yet.",
+    )
     voltage_low_v: float = Field(207, description="Ten-minute means below this raise a voltage alert.")
     voltage_high_v: float = Field(253, description="Ten-minute means above this raise a voltage alert.")
     voltage_severe_low_v: float = Field(195.5, description="Ten-minute means below this are severe.")
