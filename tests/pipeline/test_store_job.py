@@ -296,6 +296,26 @@ def test_quarter_hours_that_a_batch_completes_are_held_against_the_habit(
     assert fetch(own, query) == [("spike", moment(START), None, 4200, 2400)]
 
 
+def test_a_late_voltage_of_one_phase_raises_nothing_about_another(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    """L1 was high for twenty minutes; what came late for L2 is judged with what was before, L1 as it was."""
+    ten = 10 * 60_000
+    volts = [(259.0, 230.0), (259.0, 190.0), (230.0, 190.0), (230.0, 190.0), (230.0, 230.0), (230.0, 230.0)]
+    sent = [
+        reading(at=START + place * ten, voltage_l1_v=one, voltage_l2_v=two)
+        for place, (one, two) in enumerate(volts)
+    ]
+    job.process(batch(spark, numbered(sent)), 0)
+    late = replace(reading(at=START + 3 * ten + 1, voltage_l2_v=191), received=sent[-1].received)
+    job.process(batch(spark, numbered([late], len(sent))), 1)
+    query = "SELECT part, started, ended FROM alerts WHERE kind = 'voltage' ORDER BY part"
+    assert fetch(own, query) == [
+        ("l1", moment(START), moment(START + 2 * ten)),
+        ("l2", moment(START + ten), moment(START + 4 * ten)),
+    ]
+
+
 def test_a_raw_topic_made_anew_is_read_from_its_beginning(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
