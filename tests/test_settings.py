@@ -76,6 +76,42 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
         ("groups = 5\n", {}, "strom.toml: groups is a section"),
         ("", {"STROM_GROUPS": "{big"}, "STROM_GROUPS is not JSON"),
         (
+            "[rules]\nnight_to_hour = 25\n",
+            {},
+            "strom.toml: rules.night_to_hour is 25: input should be less than",
+        ),
+        (
+            "[rules]\nnight_from_hour = 22\nnight_to_hour = 6\n",
+            {},
+            "rules.night_from_hour is 22, but rules.night_to_hour is 6: choose less than 6, or set night_to_hour higher.",
+        ),
+        (
+            "[rules]\nexport_to_hour = 14\n[groups.west]\nmeters = ['a']\nexport_from_hour = 14\n",
+            {},
+            "groups.west.export_from_hour is 14, but groups.west.export_to_hour is 14: choose less than 14",
+        ),
+        (
+            "[rules]\nexport_back_days = 13\n",
+            {},
+            "rules.export_of_days is 14, but rules.export_back_days is 13: choose at most 13",
+        ),
+        (
+            "",
+            {"STROM_RULES_SPIKE_WARMUP_WEEKS": "9"},
+            "rules.spike_warmup_weeks is 9, but rules.spike_back_weeks is 8: choose at most 8",
+        ),
+        (
+            "[rules]\nvoltage_high_v = 254\n",
+            {},
+            "rules.voltage_high_v is 254, but rules.voltage_severe_high_v is 253: choose at most 253, or set "
+            "voltage_severe_high_v higher.",
+        ),
+        (
+            "[rules]\nvoltage_severe_low_v = 190\n[groups.big]\nmeters = ['a']\nvoltage_low_v = 185.5\n",
+            {},
+            "groups.big.voltage_severe_low_v is 190, but groups.big.voltage_low_v is 185.5: choose at most 185.5",
+        ),
+        (
             "",
             {"STROM_GROUPS": '{"big": {"meters": ["a"], "noise": 1}}'},
             "STROM_GROUPS: groups.big.noise is not a setting of Strom; did you mean groups.big.noise_wh",

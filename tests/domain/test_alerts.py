@@ -1,5 +1,7 @@
 """Alerts: when they begin and end, what they say, and that the same event is always the same alert."""
 
+from dataclasses import replace
+
 from strom.domain.alerts import (
     WINDOW_MS,
     Alert,
@@ -7,13 +9,11 @@ from strom.domain.alerts import (
     VoltageMean,
     counter_back,
     jump,
-    quiet_limit_ms,
-    silence,
     voltage_alerts,
 )
 
 ZONE = "Europe/Vienna"
-BOUNDS = VoltageBounds(low_mv=207_000, high_mv=253_000, severe_low_mv=195_500)
+BOUNDS = VoltageBounds(low_mv=207_000, high_mv=253_000, severe_low_mv=195_500, severe_high_mv=253_000)
 NOON = 1_767_265_200_000  # 2026-01-01 12:00 in Vienna
 
 
@@ -22,24 +22,9 @@ def means(*volts: float) -> list[VoltageMean]:
     return [VoltageMean(NOON + i * WINDOW_MS, round(volt * 3000), 3) for i, volt in enumerate(volts)]
 
 
-def alerts_of(*volts: float, windows: int | None = None) -> list[Alert]:
+def alerts_of(*volts: float, windows: int | None = None, bounds: VoltageBounds = BOUNDS) -> list[Alert]:
     current = NOON + (len(volts) if windows is None else windows) * WINDOW_MS
-    return voltage_alerts("m1", "l1", means(*volts), current, BOUNDS, ZONE)
-
-
-def test_a_meter_may_be_quiet_for_three_pushes_but_at_least_ninety_seconds() -> None:
-    assert quiet_limit_ms(5, 3, 90) == 90_000
-    assert quiet_limit_ms(900, 3, 90) == 2_700_000
-
-
-def test_silence_begins_when_the_limit_was_over_and_keeps_its_id_when_it_ends() -> None:
-    lasting = silence("Wohnung 12", NOON, 90_000, None, ZONE)
-    over = silence("Wohnung 12", NOON, 90_000, NOON + 600_000, ZONE)
-    assert lasting.started == NOON + 90_000
-    assert lasting.id == over.id
-    assert lasting.text.startswith("Wohnung 12 sends nothing since 01.01. 12:00")
-    assert over.text == "Wohnung 12 sent nothing from 01.01. 12:00 to 01.01. 12:10."
-    assert over.value == 600
+    return voltage_alerts("m1", "l1", means(*volts), current, bounds, ZONE)
 
 
 def test_alerts_about_other_things_have_other_ids() -> None:
@@ -97,3 +82,9 @@ def test_low_after_high_is_another_alert() -> None:
 
 def test_very_low_is_severe() -> None:
     assert [alert.severe for alert in alerts_of(195.4, 230, 195.5)] == [True, False]
+
+
+def test_very_high_is_severe_from_where_it_is_set() -> None:
+    patient = replace(BOUNDS, severe_high_mv=258_000)
+    found = alerts_of(253.1, 230, 258, 230, 254, 258.1, bounds=patient)
+    assert [(alert.threshold, alert.severe) for alert in found] == [(253, False), (253, False), (253, True)]

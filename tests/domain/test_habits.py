@@ -1,5 +1,6 @@
 """Habits: what is far outside of them, after a warm-up, in local hours and over the days on which the clocks change."""
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -10,8 +11,16 @@ from strom.domain.slots import SLOT_MS
 
 ZONE = "Europe/Vienna"
 MONDAY = date(2026, 2, 2)
-SPIKE_LIMITS = HabitLimits(mads=8, floor_mwh=500_000, warmup=3)
-LIMITS = DayLimits(HabitLimits(mads=6, floor_mwh=75_000, warmup=7), export_least_mwh=50_000, export_days=12)
+SPIKE_LIMITS = HabitLimits(mads=8, floor_mwh=500_000, warmup=3, back=8)
+LIMITS = DayLimits(
+    night=HabitLimits(mads=6, floor_mwh=75_000, warmup=7, back=14),
+    night_hours=(1, 5),
+    export_hours=(10, 16),
+    export_least_mwh=50_000,
+    export_days=12,
+    export_of_days=14,
+    export_back=60,
+)
 
 
 def at(day: date, hour: int, minute: int = 0) -> int:
@@ -27,9 +36,8 @@ def mondays(weeks: int, watts: int = 400) -> dict[int, int | None]:
     }
 
 
-def spike_of(rows: dict[int, int | None], last: int | None = None) -> list[Alert]:
-    found = spikes_of(rows, SPIKE_LIMITS, ZONE)
-    return spike_alerts("m1", found, max(rows) if last is None else last, ZONE)
+def spike_of(rows: dict[int, int | None], limits: HabitLimits = SPIKE_LIMITS) -> list[Alert]:
+    return spike_alerts("m1", spikes_of(rows, limits, ZONE), max(rows), ZONE)
 
 
 def test_far_more_than_usual_at_this_hour_of_the_week_is_a_spike() -> None:
@@ -42,6 +50,13 @@ def test_far_more_than_usual_at_this_hour_of_the_week_is_a_spike() -> None:
 def test_an_hour_of_the_week_is_judged_only_after_three_weeks() -> None:
     assert spike_of({**mondays(2), at(MONDAY, 18): 5_000 * 250}) == []
     assert len(spike_of({**mondays(3), at(MONDAY, 18): 5_000 * 250})) == 1
+
+
+def test_the_weeks_that_make_the_habit_are_as_many_as_set() -> None:
+    rows = {**mondays(8), at(MONDAY, 18): 5_000 * 250}
+    (alert,) = spike_of(rows, replace(SPIKE_LIMITS, back=4))
+    assert "425 W is usual" in alert.text
+    assert spike_of(rows, replace(SPIKE_LIMITS, back=2)) == []
 
 
 def test_another_hour_or_another_weekday_tells_nothing() -> None:
@@ -73,7 +88,7 @@ def test_neighbouring_spikes_are_one_alert_that_ends_with_a_usual_quarter_hour()
 
 def test_the_same_local_hour_counts_when_the_clocks_change() -> None:
     sunday = date(2026, 4, 5)
-    before = spike_hours((sunday, 2), ZONE)
+    before = spike_hours((sunday, 2), 8, ZONE)
     assert before[0][0] == before[0][1]  # on 29 March the clocks skip it
     assert before[1] == (at(date(2026, 3, 22), 2), at(date(2026, 3, 22), 3))
     assert (
@@ -88,12 +103,12 @@ def days(*values: int | None, until: date = MONDAY) -> dict[date, int]:
     return {day: value for day, value in dated.items() if value is not None}
 
 
-def alerts_of(habit: DayHabit, told: dict[date, int]) -> list[Alert]:
-    return habit.alerts("m1", told, min(told), LIMITS, ZONE)
+def alerts_of(habit: DayHabit, told: dict[date, int], limits: DayLimits) -> list[Alert]:
+    return habit.alerts("m1", told, min(told), limits, ZONE)
 
 
-def night(*watts: int | None) -> list[Alert]:
-    return alerts_of(NIGHT, days(*(None if value is None else value * 250 for value in watts)))
+def night(*watts: int | None, limits: DayLimits = LIMITS) -> list[Alert]:
+    return alerts_of(NIGHT, days(*(None if value is None else value * 250 for value in watts)), limits)
 
 
 def test_a_night_in_which_something_was_left_on_is_told_in_the_morning() -> None:
@@ -123,8 +138,17 @@ def test_what_stays_on_becomes_a_habit() -> None:
     assert [alert.ended is None for alert in night(*[130] * 14, *[900] * 14)] == [False]
 
 
-def export(*watt_hours: int | None) -> list[Alert]:
-    return alerts_of(EXPORT, days(*(None if value is None else value * 1000 for value in watt_hours)))
+def test_a_night_is_in_the_hours_and_judged_by_the_nights_that_are_set() -> None:
+    few = replace(LIMITS, night=replace(LIMITS.night, warmup=2, back=3), night_hours=(0, 6))
+    (alert,) = night(*[900] * 11, *[130] * 3, 900, limits=few)
+    assert (alert.started, alert.threshold) == (at(MONDAY, 0), 430)
+    (alert,) = night(*[130] * 3, 900, 130, limits=few)
+    assert alert.ended == at(MONDAY - timedelta(days=1), 6)
+    assert night(130, None, 130, None, 900, limits=few) == []
+
+
+def export(*watt_hours: int | None, limits: DayLimits = LIMITS) -> list[Alert]:
+    return alerts_of(EXPORT, days(*(None if value is None else value * 1000 for value in watt_hours)), limits)
 
 
 def test_a_plant_that_exported_every_day_and_does_no_more_is_told() -> None:
@@ -155,3 +179,14 @@ def test_who_exports_only_on_some_days_is_not_told() -> None:
 
 def test_days_of_which_too_little_is_known_do_not_count() -> None:
     assert len(export(*[4000] * 7, None, None, *[4000] * 7, 0, None, 0)) == 1
+
+
+def test_export_is_expected_in_the_hours_and_after_the_days_that_are_set() -> None:
+    short = replace(LIMITS, export_hours=(11, 24), export_days=2, export_of_days=3, export_back=5)
+    (alert,) = export(4000, 0, 4000, 0, limits=short)
+    assert alert.started == at(MONDAY, 11)
+    assert "though it did on 2 of the 3 days before" in alert.text
+    # A plant that is off is told of as long as the days on which it ran are looked at.
+    assert [alert.ended for alert in export(*[4000] * 3, *[0] * 4, limits=short)] == [None]
+    (alert,) = export(*[4000] * 3, *[0] * 5, limits=short)
+    assert alert.ended == at(MONDAY, 0)

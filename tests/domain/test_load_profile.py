@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strom.domain.acceptance import Point, series, walk
@@ -159,6 +159,8 @@ def test_readings_that_jump_one_after_the_other_are_one_event() -> None:
     assert [jump.at for jump in chain.jumps] == [21 * MINUTE, 24 * MINUTE]
 
 
+many = settings(max_examples=max(1_000, settings().max_examples))  # more with `make fuzz`
+
 STEPS_MS = st.sampled_from(
     [1, 1000, 5000, 59_999, 60_000, 60_001, 5 * MINUTE, SLOT_MS, HOUR, 2 * HOUR - 1, 2 * HOUR, 9 * HOUR]
 )
@@ -199,6 +201,7 @@ def assert_same(chain: Chain, points: Sequence[Point], *, power: bool = False) -
     assert sorted((gap.start, gap.end, gap.mwh) for gap in chain.gaps.values() if gap) == judge.gaps
 
 
+@many
 @given(histories(), st.randoms(use_true_random=False))
 def test_any_history_in_any_order_and_twice_gives_the_rules_slots(
     points: list[Point], chance: random.Random
@@ -208,11 +211,13 @@ def test_any_history_in_any_order_and_twice_gives_the_rules_slots(
     assert_same(evaluate([Sample(t, counter=c) for t, c in shuffled], RULES), shuffled)
 
 
+@many
 @given(histories())
 def test_held_power_gives_the_rules_slots(points: list[Point]) -> None:
     assert_same(evaluate([Sample(t, power=v) for t, v in points], RULES), points, power=True)
 
 
+@many
 @given(histories())
 def test_slots_and_gaps_sum_to_the_difference_of_the_totals(points: list[Point]) -> None:
     chain = evaluate([Sample(t, counter=c) for t, c in points], RULES)
@@ -228,6 +233,7 @@ def test_slots_and_gaps_sum_to_the_difference_of_the_totals(points: list[Point])
 
 
 @pytest.mark.parametrize("measure", list(Measure))
+@many
 @given(points=histories(), cuts=st.lists(st.integers(0, 50), max_size=6))
 def test_walking_in_parts_from_what_was_settled_gives_the_same(
     measure: Measure, points: list[Point], cuts: list[int]
@@ -260,6 +266,7 @@ def test_walking_in_parts_from_what_was_settled_gives_the_same(
     assert (falls, jumps) == (chain.falls, chain.jumps)
 
 
+@many
 @given(points=histories(), late=histories())
 def test_a_late_reading_changes_nothing_up_to_an_anchor_before_it(
     points: list[Point], late: list[Point]

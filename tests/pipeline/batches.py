@@ -1,4 +1,4 @@
-"""Builds micro-batches as the job reads them from `readings`, and a database of its own for what comes of them."""
+"""Builds micro-batches as the job reads them from `readings`, and fetches what comes of them."""
 
 import itertools
 import json
@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
 from strom.domain.reading import CLOCK_WRONG, NUMBER_FIELDS, plain_number, time_text
 from strom.pipeline.readings import parts_of_origin
+from strom.settings import Settings
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 START = 1_767_225_600_000  # 2026-01-01T00:00Z
@@ -77,6 +79,11 @@ def _row(offset: int, sent: Sent) -> tuple[Any, ...]:
         *(numbers.get(name) for name in NUMBER_FIELDS),
         sent.meter_number, None, list(sent.flags), json.dumps(shown), sent.origin, sent.received, 0, offset, moment(sent.received),
     )  # fmt: skip
+
+
+def fetch(settings: Settings, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(settings.postgres_url, options="-c timezone=UTC") as connection:
+        return connection.execute(query.encode()).fetchall()
 
 
 def moment(epoch_ms: int) -> datetime:

@@ -58,7 +58,8 @@ def _counters(limits: Limits, meter: str, own: Sequence[Sent]) -> list[Alert]:
 
 
 def _voltages(limits: Limits, meter: str, own: Sequence[Sent]) -> list[Alert]:
-    bounds = VoltageBounds(207_000, 253_000, 195_500)
+    rules = limits.settings(meter)
+    bounds = VoltageBounds(207_000, 253_000, 195_500, round(rules.voltage_severe_high_v * 1000))
     current = window_of(max(each.at for each in own))
     found = []
     for phase in PHASES:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from strom.domain.alerts import NIGHT_LOAD, NO_EXPORT, SPIKE, Alert
-from strom.domain.day_habits import EXPORT, NIGHT, DayHabit
+from strom.domain.day_habits import EXPORT, NIGHT, DayHabit, DayLimits
 from strom.domain.habits import spike_alerts, spikes_of
 from strom.domain.load_profile import Half, Row
 from strom.domain.segments import Quality
@@ -18,7 +18,7 @@ from strom.pipeline.alerts.habits import Spikes, spike_limits
 from strom.pipeline.alerts.watch import write_alerts
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox
-from strom.settings import Settings
+from strom.settings import GroupSettings, Settings
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.meter_tables import MeterState
 from strom.store.profile_tables import StoredRow, delete_rows, save_rows
@@ -100,29 +100,59 @@ class Written:
         spikes = spikes_of({at: energy[0] for at, energy in self.rows.items()}, spike_limits(rules), ZONE)
         found = spike_alerts(self.meter, spikes, max(self.rows), ZONE)
         for habit in (NIGHT, EXPORT):
-            told = self._told(habit)
+            told = self._told(habit, day_limits(rules))
             if told:
                 found += habit.alerts(self.meter, told, min(told), day_limits(rules), ZONE)
         return {alert.id: alert for alert in found}
 
-    def _told(self, habit: DayHabit) -> dict[date, int]:
+    def _told(self, habit: DayHabit, limits: DayLimits) -> dict[date, int]:
         told: dict[date, int] = {}
         for day in (FIRST + timedelta(days=number) for number in range(DAYS)):
-            begin, end = habit.span(day, ZONE)
+            begin, end = habit.span(day, limits, ZONE)
             own = [self.rows[start] for start in slots_from(begin, end) if start in self.rows]
             values = [each for pair in own if (each := pair[0 if habit is NIGHT else 1]) is not None]
-            if end <= max(self.rows) + SLOT_MS and 2 * len(values) * SLOT_MS >= end - begin:
+            if values and end <= max(self.rows) + SLOT_MS and 2 * len(values) * SLOT_MS >= end - begin:
                 told[day] = min(values) if habit is NIGHT else sum(values)
         return told
 
 
 @pytest.fixture
-def written(stack: Settings, writer: Writer, outbox: Outbox, unique: Callable[[str], str]) -> Written:
-    return Written(stack, writer, outbox, unique("habit"))
+def own_rules() -> dict[str, int]:
+    """In which the meter's group differs from the defaults."""
+    return {}
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.fixture
+def written(
+    stack: Settings,
+    writer: Writer,
+    outbox: Outbox,
+    unique: Callable[[str], str],
+    own_rules: dict[str, int],
+) -> Written:
+    meter = unique("habit")
+    groups = {"own": GroupSettings.model_validate({"meters": [meter], **own_rules})}
+    return Written(stack.model_copy(update={"groups": groups}), writer, outbox, meter)
+
+
+OTHER_RULES = {
+    "night_from_hour": 2,
+    "night_to_hour": 3,
+    "night_back_nights": 9,
+    "night_warmup_nights": 4,
+    "export_from_hour": 11,
+    "export_to_hour": 14,
+    "export_days": 5,
+    "export_of_days": 6,
+    "export_back_days": 8,
+    "spike_back_weeks": 3,
+    "spike_warmup_weeks": 2,
+}
+
+
+@pytest.mark.parametrize(("seed", "own_rules"), [(1, {}), (2, {}), (3, OTHER_RULES)])
 def test_any_order_and_any_corrections_give_the_alerts_of_the_rows(written: Written, seed: int) -> None:
+    """With other rules also where the only hour of the night is skipped by the clocks."""
     chance = random.Random(seed)
     full = history(chance)
     starts = sorted(full)

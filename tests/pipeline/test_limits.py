@@ -2,6 +2,7 @@
 
 from pyspark.sql import SparkSession
 
+from strom.pipeline.alerts.runs import run_limits
 from strom.pipeline.limits import Limits
 from strom.settings import GroupSettings, RuleSettings, Settings
 
@@ -42,3 +43,8 @@ def test_without_groups_that_differ_in_it_the_limit_is_a_constant(spark: SparkSe
     assert limits.beside(frame) is frame
     assert limits.limit_sql == "43470"
     assert limits.energy("x").noise_mwh == 1000
+
+
+def test_a_phase_beside_a_lost_one_is_good_as_long_as_its_voltage_is_not_severe() -> None:
+    limits = run_limits(RuleSettings(voltage_severe_low_v=190, voltage_severe_high_v=260.5))
+    assert (limits.good_low_mv, limits.good_high_mv) == (190_000, 260_500)

@@ -1,13 +1,9 @@
 """Whatever the order, the cuts, the repeats and the crashes: tables and lake are the pure function of the readings."""
 
 import random
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
@@ -24,51 +20,20 @@ from strom.pipeline.limits import Limits
 from strom.pipeline.portions import MOST_CELLS
 from strom.pipeline.stages import STORE_STAGES
 from strom.pipeline.store_job import StoreJob
-from strom.settings import GroupSettings, PipelineSettings, PostgresSettings, RuleSettings, Settings
+from strom.settings import GroupSettings, RuleSettings, Settings
 from strom.store import tariff_tables
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.profile_tables import load_gaps, load_rows
-from strom.store.schema import ensure_schema
 from strom.store.statistics_tables import load_statistics
 from strom.store.writes import Writer
 from strom.streams.topics import LOAD_PROFILE
-from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
+from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading
 from tests.pipeline.expected_alerts import expected_alerts, milli
 from tests.pipeline.expected_tariffs import expected_tariffs, with_tariffs
 
 pytestmark = pytest.mark.stack
-Rows = list[tuple[Any, ...]]
 HOUR = 3_600_000
 WEEK = 7 * 24 * HOUR
-
-
-@pytest.fixture
-def own(stack: Settings, tmp_path: Path, unique: Callable[[str], str]) -> Iterator[Settings]:
-    """A database and a lake of the test's own, so that every row in them can be compared."""
-    name = unique("store").replace("-", "_")
-    with psycopg.connect(stack.postgres_url, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}".encode())
-    url = stack.postgres_url.rsplit("/", 1)[0] + f"/{name}"
-    ensure_schema(url)
-    places = {
-        "postgres": PostgresSettings(url=url),
-        "pipeline": PipelineSettings(lake=str(tmp_path / "lake")),
-    }
-    yield stack.model_copy(update=places)
-    with psycopg.connect(stack.postgres_url, autocommit=True) as server:
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
-
-@pytest.fixture
-def job(own: Settings, spark: SparkSession) -> Iterator[StoreJob]:
-    store = StoreJob(own, spark)
-    yield store
-    store.close()
-
-
-def fetch(settings: Settings, query: str) -> Rows:
-    with psycopg.connect(settings.postgres_url, options="-c timezone=UTC") as connection:
-        return connection.execute(query.encode()).fetchall()
 
 
 def history(chance: random.Random, meter: str) -> list[Sent]:
@@ -194,7 +159,13 @@ def with_groups(settings: Settings) -> Settings:
     """All alerts are within reach of the histories, and two meters have rules of their own."""
     rules = RuleSettings(agreed_w=4_000)
     groups = {
-        "patient": GroupSettings(meters=["m2", "x*"], agreed_w=6_000, noise_wh=2, phase_loss_seconds=90),
+        "patient": GroupSettings(
+            meters=["m2", "x*"],
+            agreed_w=6_000,
+            noise_wh=2,
+            phase_loss_seconds=90,
+            voltage_severe_high_v=259.4,
+        ),
         "small": GroupSettings(meters=["m[2-9]", "?3"], limit_w=900, clock_seconds=1500),
     }
     return settings.model_copy(update={"rules": rules, "groups": groups})
@@ -383,6 +354,26 @@ def test_what_is_taken_again_is_judged_by_the_rules_of_now_though_its_energy_sta
         assert fetch(own, SPIKES) == expected
 
 
+def test_a_late_voltage_of_one_phase_raises_nothing_about_another(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    """L1 was high for twenty minutes; what came late for L2 is judged with what was before, L1 as it was."""
+    ten = 10 * 60_000
+    volts = [(259.0, 230.0), (259.0, 190.0), (230.0, 190.0), (230.0, 190.0), (230.0, 230.0), (230.0, 230.0)]
+    sent = [
+        reading(at=START + place * ten, voltage_l1_v=one, voltage_l2_v=two)
+        for place, (one, two) in enumerate(volts)
+    ]
+    job.process(batch(spark, numbered(sent)), 0)
+    late = replace(reading(at=START + 3 * ten + 1, voltage_l2_v=191), received=sent[-1].received)
+    job.process(batch(spark, numbered([late], len(sent))), 1)
+    query = "SELECT part, started, ended FROM alerts WHERE kind = 'voltage' ORDER BY part"
+    assert fetch(own, query) == [
+        ("l1", moment(START), moment(START + 2 * ten)),
+        ("l2", moment(START + ten), moment(START + 4 * ten)),
+    ]
+
+
 def test_a_raw_topic_made_anew_is_read_from_its_beginning(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
@@ -420,43 +411,6 @@ def test_a_hostile_counter_and_power_do_not_stop_the_stream(
     job.process(batch(spark, numbered([*sent, reading(at=START + 13 * HOUR, import_wh=2, export_w=huge)])), 0)
     job.process(batch(spark, numbered([reading(at=START + 14 * HOUR, import_wh=3, export_w=0)], 3)), 1)
     assert fetch(own, "SELECT count(*) FROM load_profile WHERE export_wh > 0") == [(8,)]
-
-
-def test_silence_is_told_by_the_timer_and_ends_when_the_meter_returns(
-    job: StoreJob, own: Settings, spark: SparkSession
-) -> None:
-    before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
-    job.process(batch(spark, numbered(before)), 0)
-    last = before[-1].received
-    job.tick(last + 90_000, caught_up=True)
-    job.tick(last + 500_000, caught_up=False)
-    assert fetch(own, "SELECT * FROM alerts") == []
-    for _ in range(2):
-        job.tick(last + 90_001, caught_up=True)
-    assert fetch(own, "SELECT kind, started, ended FROM alerts") == [("silent", moment(last + 90_000), None)]
-    back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
-    job.process(batch(spark, numbered(back, len(before))), 1)
-    ended = [("silent", moment(last + 90_000), moment(back[0].received))]
-    assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
-
-
-def test_a_silence_inside_a_backlog_is_the_same_alert(
-    job: StoreJob, own: Settings, spark: SparkSession
-) -> None:
-    before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
-    back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
-    job.process(batch(spark, numbered([*before, *back])), 0)
-    ended = [("silent", moment(before[-1].received + 90_000), moment(back[0].received))]
-    assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
-
-
-def test_history_filled_in_at_once_is_not_silence(job: StoreJob, own: Settings, spark: SparkSession) -> None:
-    day = [
-        replace(reading(at=START + hour * HOUR, import_wh=hour), received=START + 25 * HOUR)
-        for hour in range(24)
-    ]
-    job.process(batch(spark, numbered(day)), 0)
-    assert fetch(own, "SELECT * FROM alerts") == []
 
 
 def test_a_stage_that_does_not_exist_is_refused_by_name(own: Settings, spark: SparkSession) -> None:

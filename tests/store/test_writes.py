@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from strom.domain.acceptance import walk
-from strom.domain.alerts import silence
 from strom.domain.load_profile import Direction, Half, Row
 from strom.domain.segments import Measure, Quality, Rules
+from strom.domain.silences import silence
 from strom.domain.tariffs import Tariff
 from strom.errors import StromError
 from strom.store import alert_tables, mark_tables, meter_tables, profile_tables, segment_tables

@@ -51,6 +51,7 @@ class VoltageBounds:
     low_mv: int
     high_mv: int
     severe_low_mv: int
+    severe_high_mv: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +72,13 @@ class VoltageMean:
             return -1
         return 1 if self.sum_mv > bounds.high_mv * self.samples else 0
 
+    def is_severe(self, bounds: VoltageBounds) -> bool:
+        low, high = bounds.severe_low_mv * self.samples, bounds.severe_high_mv * self.samples
+        return not low <= self.sum_mv <= high
+
 
 def window_of(at_ms: int) -> int:
     return at_ms - at_ms % WINDOW_MS
-
-
-def quiet_limit_ms(interval_s: int, pushes: int, least_seconds: int) -> int:
-    """How long a meter may be quiet before it is silent."""
-    return max(pushes * interval_s, least_seconds) * 1000
-
-
-def silence(meter: str, last: int, limit_ms: int, returned: int | None, timezone: str) -> Alert:
-    """Nothing came after `last`; silent begins when the limit was over."""
-    since = clock_text(last, timezone)
-    if returned is None:
-        text = f"{meter} sends nothing since {since}: is the adapter plugged in and in reach of the Wi-Fi?"
-    else:
-        text = f"{meter} sent nothing from {since} to {clock_text(returned, timezone)}."
-    quiet = None if returned is None else (returned - last) / 1000
-    return Alert(meter, SILENT, "", last + limit_ms, returned, quiet, limit_ms / 1000, False, text)
 
 
 def counter_back(
@@ -137,7 +126,6 @@ def _voltage_alert(
 ) -> Alert:
     low = run[0].side(bounds) < 0
     worst = min(run, key=lambda mean: mean.sum_mv / mean.samples * (1 if low else -1))
-    severe = not low or worst.sum_mv < bounds.severe_low_mv * worst.samples
     end = run[-1].start + WINDOW_MS
     ended = None if end == current else end
     limit = (bounds.low_mv if low else bounds.high_mv) / 1000
@@ -147,7 +135,9 @@ def _voltage_alert(
         f"{'low' if low else 'high'} {when}: "
         f"{worst.volts:g} V in the mean of ten minutes, {'at least' if low else 'at most'} {limit:g} V is right."
     )
-    return Alert(meter, VOLTAGE, phase, run[0].start, ended, worst.volts, limit, severe, text)
+    return Alert(
+        meter, VOLTAGE, phase, run[0].start, ended, worst.volts, limit, worst.is_severe(bounds), text
+    )
 
 
 def span_text(started: int, ended: int | None, timezone: str) -> str:

@@ -11,15 +11,20 @@ from datetime import date, timedelta
 from strom.domain.alerts import NIGHT_LOAD, NO_EXPORT, Alert, clock_text
 from strom.domain.habits import HabitLimits, Span, hours_span, usual_limit, watts
 
-DAYS = 14  # what came before is known by so many days
-EXPORT_LOOK_BACK = 60  # how far back the days are looked for on which a plant still ran
+Hours = tuple[int, int]  # local ones of a day, from and to
 
 
 @dataclass(frozen=True, slots=True)
 class DayLimits:
+    """A plant must have exported on `export_days` of `export_of_days`, looked for over `export_back` days before."""
+
     night: HabitLimits
+    night_hours: Hours
+    export_hours: Hours
     export_least_mwh: int
     export_days: int
+    export_of_days: int
+    export_back: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +45,16 @@ class DayHabit:
     """`look_back` days may matter for a day; only a `suspicious` number needs them."""
 
     kind: str
-    hours: tuple[int, int]
-    look_back: int
+    hours: Callable[[DayLimits], Hours]
+    look_back: Callable[[DayLimits], int]
     suspicious: Callable[[int, DayLimits], bool]
     judge: Callable[[date, Told, DayLimits], Odd | None]
-    words: Callable[[str, str, Odd, bool], str]
+    words: Callable[[str, str, Odd, bool, DayLimits], str]
     worst: Callable[[Odd], float]
     value: Callable[[Odd], tuple[float, float]]
 
-    def span(self, day: date, timezone: str) -> Span:
-        return hours_span(day, *self.hours, timezone)
+    def span(self, day: date, limits: DayLimits, timezone: str) -> Span:
+        return hours_span(day, *self.hours(limits), timezone)
 
     def alerts(self, meter: str, told: Told, since: date, limits: DayLimits, timezone: str) -> list[Alert]:
         """Those of the days from `since` on; days before are only what they are judged by."""
@@ -62,20 +67,21 @@ class DayHabit:
             elif odd is not None:
                 runs.append([odd])
             going = odd is not None
-        return [self._alert(meter, run, timezone, is_open=going and run is runs[-1]) for run in runs]
+        return [self._alert(meter, run, limits, timezone, is_open=going and run is runs[-1]) for run in runs]
 
-    def _alert(self, meter: str, run: list[Odd], timezone: str, *, is_open: bool) -> Alert:
-        started, ended = self.span(run[0].day, timezone)[0], self.span(run[-1].day, timezone)[1]
+    def _alert(self, meter: str, run: list[Odd], limits: DayLimits, timezone: str, *, is_open: bool) -> Alert:
+        first, last = (self.span(odd.day, limits, timezone) for odd in (run[0], run[-1]))
+        started, ended = first[0], last[1]
         since, until = clock_text(started, timezone), clock_text(ended, timezone)
         when = f"since {since}" if is_open else f"from {since} to {until}"
         worst = max(run, key=self.worst)
         value, limit = self.value(worst)
-        text = self.words(meter, when, worst, is_open)
+        text = self.words(meter, when, worst, is_open, limits)
         return Alert(meter, self.kind, "", started, None if is_open else ended, value, limit, False, text)
 
 
 def _judge_night(day: date, told: Told, limits: DayLimits) -> Odd | None:
-    before = [told[past] for past in _days_before(day, DAYS) if past in told]
+    before = [told[past] for past in _days_before(day, limits.night.back) if past in told]
     if len(before) < limits.night.warmup:
         return None
     usual, limit = usual_limit(before, limits.night)
@@ -85,9 +91,9 @@ def _judge_night(day: date, told: Told, limits: DayLimits) -> Odd | None:
 def _judge_export(day: date, told: Told, limits: DayLimits) -> Odd | None:
     """The days before the export failed count, so that a plant that stays off stays an alert."""
     least = limits.export_least_mwh
-    before = [told[past] for past in _days_before(day, EXPORT_LOOK_BACK) if past in told]
+    before = [told[past] for past in _days_before(day, limits.export_back) if past in told]
     failing = next((count for count, mwh in enumerate(before) if mwh > least), len(before))
-    exporting = sum(mwh > least for mwh in before[failing : failing + DAYS])
+    exporting = sum(mwh > least for mwh in before[failing : failing + limits.export_of_days])
     return Odd(day, told[day], exporting, least) if exporting >= limits.export_days else None
 
 
@@ -96,7 +102,7 @@ def _days_before(day: date, count: int) -> list[date]:
     return [day - timedelta(days=back) for back in range(1, count + 1)]
 
 
-def _night_words(meter: str, when: str, odd: Odd, is_open: bool) -> str:
+def _night_words(meter: str, when: str, odd: Odd, is_open: bool, _: DayLimits) -> str:
     draws, left = ("draws", "is something left on") if is_open else ("drew", "was something left on")
     return (
         f"By night {meter} never {draws} less than {watts(odd.mwh)} W {when}, {watts(odd.usual)} W is usual: "
@@ -104,20 +110,20 @@ def _night_words(meter: str, when: str, odd: Odd, is_open: bool) -> str:
     )
 
 
-def _export_words(meter: str, when: str, odd: Odd, is_open: bool) -> str:
+def _export_words(meter: str, when: str, odd: Odd, is_open: bool, limits: DayLimits) -> str:
     feeds, running = (
         ("feeds", "is the solar plant running") if is_open else ("fed", "was the solar plant off")
     )
     return (
         f"{meter} {feeds} nothing worth mentioning into the grid by day {when}, though it did on {odd.usual:g} "
-        f"of the {DAYS} days before: {running}?"
+        f"of the {limits.export_of_days} days before: {running}?"
     )
 
 
 NIGHT = DayHabit(
     NIGHT_LOAD,
-    (1, 5),
-    DAYS,
+    lambda limits: limits.night_hours,
+    lambda limits: limits.night.back,
     lambda mwh, limits: mwh > limits.night.floor_mwh,
     _judge_night,
     _night_words,
@@ -126,8 +132,8 @@ NIGHT = DayHabit(
 )
 EXPORT = DayHabit(
     NO_EXPORT,
-    (10, 16),
-    EXPORT_LOOK_BACK,
+    lambda limits: limits.export_hours,
+    lambda limits: limits.export_back,
     lambda mwh, limits: mwh <= limits.export_least_mwh,
     _judge_export,
     _export_words,

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from strom.domain.alerts import SPIKE, Alert, span_text
 from strom.domain.slots import SLOT_MS
 
-HABIT_WEEKS = 8
 NORMAL_PER_MAD = 1.4826  # the standard deviation of a normal distribution is as many MAD
 QUARTERS = 4  # a quarter-hour's mWh times this are mW
 
@@ -24,11 +23,12 @@ LocalHour = tuple[date, int]
 
 @dataclass(frozen=True, slots=True)
 class HabitLimits:
-    """`floor_mwh`: what may always come on top of the usual; `warmup`: how much of the past must be known."""
+    """`floor_mwh`: what may always come on top of the usual; `warmup`: how many of the `back` weeks or nights before must be known."""
 
     mads: float
     floor_mwh: int
     warmup: int
+    back: int
 
 
 @lru_cache(4096)
@@ -58,9 +58,9 @@ class Spike:
     limit: float
 
 
-def spike_hours(hour: LocalHour, timezone: str) -> list[Span]:
-    """The same hour of the eight weeks before."""
-    days = (hour[0] - timedelta(weeks=week) for week in range(1, HABIT_WEEKS + 1))
+def spike_hours(hour: LocalHour, weeks: int, timezone: str) -> list[Span]:
+    """The same hour of so many weeks before."""
+    days = (hour[0] - timedelta(weeks=week) for week in range(1, weeks + 1))
     return [hours_span(day, hour[1], hour[1] + 1, timezone) for day in days]
 
 
@@ -89,7 +89,7 @@ def spikes_of(rows: Mapping[int, int | None], limits: HabitLimits, timezone: str
     found = []
     for start, mwh in rows.items():
         if mwh is not None:
-            hours = spike_hours(local_hour(start, timezone), timezone)
+            hours = spike_hours(local_hour(start, timezone), limits.back, timezone)
             before = [
                 [value for at in range(*hour, SLOT_MS) if (value := rows.get(at)) is not None]
                 for hour in hours

@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.domain.segments import Rules
+from strom.domain.silences import QuietLimits
 from strom.settings import MeterRules, RuleSettings, Settings
 
 
@@ -17,6 +18,10 @@ def rules_of(settings: RuleSettings) -> Rules:
     )
 
 
+def quiet_limits(settings: RuleSettings) -> QuietLimits:
+    return QuietLimits(settings.silent_pushes, settings.silent_seconds, settings.silent_unknown_seconds)
+
+
 class Limits:
     """Looks up the rules of a meter; where no group differs in a limit, nothing is looked up for it in Spark."""
 
@@ -24,6 +29,7 @@ class Limits:
         self.of_meter = MeterRules(settings)
         self.timezone = settings.page.timezone
         self._energy = {id(rules): rules_of(rules) for rules in self.of_meter.variants}
+        self._quiet = {id(rules): quiet_limits(rules) for rules in self.of_meter.variants}
         self._common = self._energy[id(self.of_meter.common)]
         self._differ = any(rules.limit_w != self._common.limit_w for rules in self.of_meter.variants)
 
@@ -33,6 +39,10 @@ class Limits:
     def energy(self, meter: str) -> Rules:
         """What the quarter-hours need."""
         return self._energy[id(self.of_meter.of(meter))]
+
+    def quiet(self, meter: str) -> QuietLimits:
+        """What tells whether it is silent."""
+        return self._quiet[id(self.of_meter.of(meter))]
 
     @property
     def limit_sql(self) -> str:

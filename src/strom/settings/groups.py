@@ -19,7 +19,7 @@ class MeterRules:
         self.groups = [
             (
                 f"(?s)(?:{'|'.join(map(pattern_regex, group.meters))})",
-                settings.rules.model_copy(update=group.overrides),
+                group.over(settings.rules),
             )
             for group in settings.groups.values()
         ]

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from strom.errors import StromError
+from strom.settings.checks import check
 from strom.settings.described import setting_names
-from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import ENV_PREFIX, Settings
 from strom.settings.rules import RuleSettings
 from strom.settings.section import shown
@@ -41,8 +41,7 @@ def load_settings(
         settings = Settings.model_validate(tree)
     except ValidationError as error:
         raise StromError(_sentence(error, origins)) from None
-    _check_address(settings)
-    _check_late_days(settings)
+    check(settings)
     return settings
 
 
@@ -127,23 +126,3 @@ def _closest(name: str, known: Iterable[str]) -> str:
     """How the sentence ends."""
     match = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {match[0]}?" if match else "; `strom settings` lists them."
-
-
-def _check_address(settings: Settings) -> None:
-    address = settings.mqtt.address
-    if address is not None:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal():
-            raise StromError(
-                f"mqtt.address is {address!r}: write it as host:port, for example 192.168.1.10:1883."
-            )
-
-
-def _check_late_days(settings: Settings) -> None:
-    """A late reading is put in its place with the readings around it, so the lake must still have those."""
-    late, kept = settings.pipeline.late_days, settings.lake.keep_days
-    if late is not None and kept is not None and late > kept - LATE_MARGIN_DAYS:
-        raise StromError(
-            f"pipeline.late_days is {late}, but lake.keep_days is {kept}: late readings are put in their place from "
-            f"the lake; choose at most {kept - LATE_MARGIN_DAYS}."
-        )

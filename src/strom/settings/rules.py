@@ -20,9 +20,15 @@ class RuleSettings(Section):
     silent_seconds: int = Field(
         90, ge=1, description="The least time without a message after which a meter is silent."
     )
+    silent_unknown_seconds: int = Field(
+        10_800,
+        ge=1,
+        description="Time without a message after which a meter is silent whose push interval is not known yet.",
+    )
     voltage_low_v: float = Field(207, description="Ten-minute means below this raise a voltage alert.")
     voltage_high_v: float = Field(253, description="Ten-minute means above this raise a voltage alert.")
     voltage_severe_low_v: float = Field(195.5, description="Ten-minute means below this are severe.")
+    voltage_severe_high_v: float = Field(253, description="Ten-minute means above this are severe.")
     phase_loss_v: float = Field(50, ge=0, description="A phase below this, beside a good one, is lost.")
     phase_loss_seconds: int = Field(
         10, ge=0, description="A phase that is lost for longer than this raises an alert."
@@ -40,8 +46,17 @@ class RuleSettings(Section):
         description="A spike is this many deviations (MAD × 1.4826) over the usual power of its hour.",
     )
     spike_floor_w: int = Field(2000, ge=0, description="A spike is at least this much over the usual power.")
+    spike_back_weeks: int = Field(
+        8, ge=1, le=52, description="The usual power of an hour of the week is that of so many weeks before."
+    )
     spike_warmup_weeks: int = Field(
-        3, ge=1, le=8, description="Weeks in which an hour of the week must be known before it is judged."
+        3, ge=1, description="Weeks of those before in which the hour must be known for it to be judged."
+    )
+    night_from_hour: int = Field(
+        1, ge=0, le=24, description="Local hour from which on the least power of a night is looked for."
+    )
+    night_to_hour: int = Field(
+        5, ge=0, le=24, description="Local hour of the same day at which the night ends."
     )
     night_mads: float = Field(
         6, gt=0, description="The least power of a night may be this many deviations over the usual one."
@@ -49,23 +64,45 @@ class RuleSettings(Section):
     night_floor_w: int = Field(
         300, ge=0, description="The least power of a night may always be this much over the usual one."
     )
+    night_back_nights: int = Field(
+        14, ge=1, le=366, description="The usual least power is that of so many nights before."
+    )
     night_warmup_nights: int = Field(
-        7, ge=1, le=14, description="Nights of the last 14 that must be known before one is judged."
+        7, ge=1, description="Nights of those before that must be known for one to be judged."
     )
-    export_least_wh: int = Field(
-        50, ge=0, description="Export between 10 and 16 o'clock up to this counts as none."
+    export_from_hour: int = Field(
+        10, ge=0, le=24, description="Local hour from which on a solar plant should export."
     )
+    export_to_hour: int = Field(
+        16, ge=0, le=24, description="Local hour of the same day up to which it should export."
+    )
+    export_least_wh: int = Field(50, ge=0, description="Export in those hours up to this counts as none.")
     export_days: int = Field(
         12,
         ge=1,
-        le=14,
-        description="Days of the 14 before that must have had export for its lack to be told.",
+        description="Days with export, of `rules.export_of_days` before it failed, for its lack to be told.",
+    )
+    export_of_days: int = Field(
+        14, ge=1, description="Days before the export failed among which `rules.export_days` are counted."
+    )
+    export_back_days: int = Field(
+        60, ge=1, le=366, description="Days before that are searched for those on which the plant still ran."
     )
 
     @property
     def most_w(self) -> int:
         """The agreed power."""
         return self.agreed_w or self.limit_w
+
+
+# Of these each must be at least as large as the one before it, or larger.
+NOT_FALLING = (
+    ("voltage_severe_low_v", "voltage_low_v", "voltage_high_v", "voltage_severe_high_v"),
+    ("spike_warmup_weeks", "spike_back_weeks"),
+    ("night_warmup_nights", "night_back_nights"),
+    ("export_days", "export_of_days", "export_back_days"),
+)
+RISING = (("night_from_hour", "night_to_hour"), ("export_from_hour", "export_to_hour"))
 
 
 class GroupSettings(RuleSettings):
@@ -76,3 +113,7 @@ class GroupSettings(RuleSettings):
     @property
     def overrides(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.model_fields_set if name != "meters"}
+
+    def over(self, common: RuleSettings) -> RuleSettings:
+        """The rules of these meters."""
+        return common.model_copy(update=self.overrides)

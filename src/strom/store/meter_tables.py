@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from strom.domain.silences import QuietLimits
 from strom.store.profile_tables import moment
 from strom.store.writes import Work
 
@@ -109,17 +110,17 @@ def save_meters(
     return {meter: rest for meter, *rest in found}
 
 
-def silent_meters(work: Work, now_ms: int, pushes: int, least_ms: int) -> list[tuple[str, int, int]]:
+def silent_meters(work: Work, now_ms: int, limits: QuietLimits) -> list[tuple[str, int, int | None]]:
     """Meters from which nothing came for longer than this and of which it was not told, as meter, last arrival, interval."""
     found = work.rows(
         """
         SELECT meter, received, interval_s FROM (
-            SELECT meter, received, interval_s, greatest(%s * interval_s * 1000::bigint, %s) AS quiet
-            FROM meter_states WHERE interval_s IS NOT NULL
-        ) AS known
+            SELECT meter, received, interval_s, greatest(coalesce(%s * interval_s::bigint, %s), %s) * 1000 AS quiet
+            FROM meter_states
+        ) AS heard
         WHERE received + quiet < %s AND NOT EXISTS (
-            SELECT FROM alerts a WHERE a.meter = known.meter AND a.kind = 'silent' AND a.ended IS NULL)
+            SELECT FROM alerts a WHERE a.meter = heard.meter AND a.kind = 'silent' AND a.ended IS NULL)
         """,
-        *(pushes, least_ms, now_ms),
+        *(limits.pushes, limits.unknown_seconds, limits.least_seconds, now_ms),
     )
     return [(meter, received, interval) for meter, received, interval in found]

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from strom.domain.alerts import Alert
 from strom.domain.day_habits import EXPORT, NIGHT, DayHabit, DayLimits
-from strom.domain.habits import HabitLimits, local_hour
+from strom.domain.habits import HabitLimits, Span, local_hour
 from strom.domain.slots import SLOT_MS
 from strom.pipeline.alerts.habits import MWH_PER_W
 from strom.pipeline.limits import Limits
@@ -24,14 +24,23 @@ _SUMS = {NIGHT.kind: LEAST_IMPORT, EXPORT.kind: SUM_EXPORT}
 
 
 def day_limits(rules: RuleSettings) -> DayLimits:
-    night = HabitLimits(rules.night_mads, rules.night_floor_w * MWH_PER_W, rules.night_warmup_nights)
-    return DayLimits(night, rules.export_least_wh * 1000, rules.export_days)
+    floor = rules.night_floor_w * MWH_PER_W
+    return DayLimits(
+        night=HabitLimits(rules.night_mads, floor, rules.night_warmup_nights, rules.night_back_nights),
+        night_hours=(rules.night_from_hour, rules.night_to_hour),
+        export_hours=(rules.export_from_hour, rules.export_to_hour),
+        export_least_mwh=rules.export_least_wh * 1000,
+        export_days=rules.export_days,
+        export_of_days=rules.export_of_days,
+        export_back=rules.export_back_days,
+    )
 
 
 class DayHabits:
     def __init__(self, habit: DayHabit, limits: Limits) -> None:
         self._habit = habit
         self._limits = limits
+        self._by_rules = {id(rules): day_limits(rules) for rules in limits.of_meter.variants}
         self._zone = limits.timezone
 
     def judged(
@@ -49,7 +58,7 @@ class DayHabits:
         earlier = {
             (meter, day - timedelta(days=back))
             for meter, day in suspicious
-            for back in range(1, self._habit.look_back + 1)
+            for back in range(1, self._habit.look_back(self._of(meter)) + 1)
         }
         told |= self._told(work, earlier - told.keys())
         by_meter: dict[str, dict[date, int]] = {}
@@ -63,19 +72,18 @@ class DayHabits:
 
     def _touched(self, changed: Changed, new: Mapping[str, MeterState]) -> dict[str, date]:
         """The first day of each meter of which something changed and which may be over."""
-        first, end = self._habit.hours
         found: dict[str, date] = {}
         for meter, start in changed:
             day, hour = local_hour(start, self._zone)
-            if first <= hour < end and new[meter].newest >= self._habit.span(day, self._zone)[1]:
+            first, end = self._habit.hours(self._of(meter))
+            if first <= hour < end and new[meter].newest >= self._span(meter, day)[1]:
                 found[meter] = min(day, found.get(meter, day))
         return found
 
     def _scopes(self, touched: Mapping[str, date]) -> list[Scope]:
         """Also alerts of the days before: one that ended there may go on."""
-        back = timedelta(days=self._habit.look_back + 1)
         return [
-            Scope(meter, self._habit.kind, "", self._habit.span(day - back, self._zone)[0])
+            Scope(meter, self._habit.kind, "", self._span(meter, day - self._back(meter, 1))[0])
             for meter, day in touched.items()
         ]
 
@@ -83,21 +91,21 @@ class DayHabits:
         found: set[DayKey] = set()
         for meter, last in last_slots(work, since).items():
             day = since[meter]
-            while self._habit.span(day, self._zone)[1] <= last + SLOT_MS:
+            while self._span(meter, day)[1] <= last + SLOT_MS:
                 found.add((meter, day))
                 day += timedelta(days=1)
         return found
 
     def _told(self, work: Work, days: Iterable[DayKey]) -> dict[DayKey, int]:
         """What each day tells; nothing where less than half of its quarter-hours are known."""
-        spans = {(meter, day): self._habit.span(day, self._zone) for meter, day in days}
+        spans = {(meter, day): self._span(meter, day) for meter, day in days}
         if not spans:
             return {}
         sums = sums_in(work, _SUMS[self._habit.kind], ((meter, span) for (meter, _), span in spans.items()))
         found: dict[DayKey, int] = {}
         for key, (begin, end) in spans.items():
             mwh, count = sums.get((key[0], begin), (0, 0))
-            if 2 * count * SLOT_MS >= end - begin:
+            if count and 2 * count * SLOT_MS >= end - begin:  # hours that the clocks skip have none
                 found[key] = mwh
         return found
 
@@ -109,16 +117,21 @@ class DayHabits:
         first: dict[str, date] = {}
         for meter, day in sorted(found):
             first.setdefault(meter, day)
-        back = timedelta(days=EXPORT.look_back)
         last = dict(sorted(found))
         some = exporters(
             work,
             (
-                (meter, (EXPORT.span(day - back, self._zone)[0], EXPORT.span(last[meter], self._zone)[1]))
+                (meter, (self._span(meter, day - self._back(meter))[0], self._span(meter, last[meter])[1]))
                 for meter, day in first.items()
             ),
         )
         return {key for key in found if key[0] in some}
 
+    def _span(self, meter: str, day: date) -> Span:
+        return self._habit.span(day, self._of(meter), self._zone)
+
+    def _back(self, meter: str, more: int = 0) -> timedelta:
+        return timedelta(days=self._habit.look_back(self._of(meter)) + more)
+
     def _of(self, meter: str) -> DayLimits:
-        return day_limits(self._limits.settings(meter))
+        return self._by_rules[id(self._limits.settings(meter))]

@@ -21,7 +21,8 @@ _ALMOST_A_WEEK_MS = 7 * 86_400_000 - 2 * 3_600_000  # an hour of the week lasts 
 
 
 def spike_limits(rules: RuleSettings) -> HabitLimits:
-    return HabitLimits(rules.spike_mads, rules.spike_floor_w * MWH_PER_W, rules.spike_warmup_weeks)
+    floor = rules.spike_floor_w * MWH_PER_W
+    return HabitLimits(rules.spike_mads, floor, rules.spike_warmup_weeks, rules.spike_back_weeks)
 
 
 class Spikes:
@@ -64,7 +65,9 @@ class Spikes:
     def _spikes(self, work: Work, high: Mapping[str, Mapping[int, int]]) -> dict[str, list[Spike]]:
         zone = self._limits.timezone
         hours = {(meter, start): local_hour(start, zone) for meter, own in high.items() for start in own}
-        wanted = {(meter, hour): spike_hours(hour, zone) for (meter, _), hour in hours.items()}
+        wanted = {
+            (meter, hour): spike_hours(hour, self._of(meter).back, zone) for (meter, _), hour in hours.items()
+        }
         spans = {(meter, span) for (meter, _), own in wanted.items() for span in own}
         past = imports_in(work, spans)
         found: dict[str, list[Spike]] = {meter: [] for meter in high}

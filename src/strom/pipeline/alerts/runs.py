@@ -29,7 +29,7 @@ Points = Mapping[str, Sequence[Any]]  # a meter's moments in order of time
 
 
 def run_limits(rules: RuleSettings) -> RunLimits:
-    volts = (rules.phase_loss_v, rules.voltage_severe_low_v, rules.voltage_high_v)
+    volts = (rules.phase_loss_v, rules.voltage_severe_low_v, rules.voltage_severe_high_v)
     lost, low, high = (round(volt * 1000) for volt in volts)
     return RunLimits(
         lost, rules.phase_loss_seconds * 1000, low, high,

@@ -48,18 +48,16 @@ class Voltages:
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
         over = self._windows_over(work, cells, old, new)
-        scopes = [
-            Scope(meter, VOLTAGE, phase, min(starts)) for meter, starts in over.items() for phase in PHASES
-        ]
-        stored = tables.load_alerts(work, scopes)
-        since = {meter: min(starts) for meter, starts in over.items()}
-        for alert in stored:
-            since[alert.meter] = min(since[alert.meter], alert.started)
-        windows = tables.load_windows(work, since.items())
+        since = {(meter, phase): min(starts) for meter, starts in over.items() for phase in PHASES}
+        scopes = [Scope(meter, VOLTAGE, phase, start) for (meter, phase), start in since.items()]
+        for alert in tables.load_alerts(work, scopes):
+            # Of each phase by itself: what lies before is no part of another phase's alert.
+            since[alert.meter, alert.part] = min(since[alert.meter, alert.part], alert.started)
+        firsts = {meter: min(since[meter, phase] for phase in PHASES) for meter in over}
         means: defaultdict[tuple[str, str], list[VoltageMean]] = defaultdict(list)
-        for (meter, start), window in windows.items():
+        for (meter, start), window in tables.load_windows(work, firsts.items()).items():
             for phase, mv, samples in zip(PHASES, window.mv, window.samples, strict=True):
-                if samples:
+                if samples and start >= since[meter, phase]:
                     means[meter, phase].append(VoltageMean(start, mv, samples))
         alerts = [
             alert
@@ -111,8 +109,9 @@ class Voltages:
 
 
 def _bounds(rules: RuleSettings) -> VoltageBounds:
-    limits = (rules.voltage_low_v, rules.voltage_high_v, rules.voltage_severe_low_v)
-    return VoltageBounds(*(round(limit * 1000) for limit in limits))
+    right = (rules.voltage_low_v, rules.voltage_high_v)
+    severe = (rules.voltage_severe_low_v, rules.voltage_severe_high_v)
+    return VoltageBounds(*(round(limit * 1000) for limit in (*right, *severe)))
 
 
 def _is_bad(window: Window, bounds: VoltageBounds) -> bool:

@@ -3,27 +3,41 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from strom.domain.alerts import Alert, quiet_limit_ms, silence
+from strom.domain.alerts import Alert
+from strom.domain.push_interval import LONGEST_MS
+from strom.domain.silences import silence
 from strom.pipeline.given import given
 from strom.pipeline.late import too_late
-from strom.settings import MeterRules, RuleSettings, Settings
+from strom.pipeline.limits import Limits
+from strom.settings import Settings
 from strom.store.meter_tables import load_intervals
 from strom.store.writes import Work
 
+_QUIET = "meter string, known_ms bigint, unknown_ms bigint"
+
 
 def ended_silences(work: Work, readings: DataFrame, settings: Settings) -> list[Alert]:
-    """Two arrivals of a meter with nothing in between for longer than it may be quiet."""
-    rules = MeterRules(settings)
-    limits = {meter: _limit(rules.of(meter), interval) for meter, interval in load_intervals(work).items()}
-    if not limits:
+    """Two arrivals of a meter with nothing in between for longer than it may be quiet.
+
+    As `domain/silences.py` has it: until two messages came that may be an interval apart, none is known.
+    """
+    limits = Limits(settings)
+    quiet = [
+        (meter, limits.quiet(meter).ms(interval), limits.quiet(meter).ms(None))
+        for meter, interval in load_intervals(work).items()
+    ]
+    if not quiet:
         return []
-    quiet = F.broadcast(given(readings.sparkSession, limits.items(), "meter string, quiet bigint"))
-    before = F.lag("arrival").over(Window.partitionBy("meter").orderBy("arrival"))
+    in_order = Window.partitionBy("meter").orderBy("arrival", "t")
+    earlier = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    step = F.col("t") - F.max("t").over(earlier)
     found = (
         readings.where(~too_late(settings.late_ms))
-        .select("meter", F.unix_millis("received").alias("arrival"))
-        .withColumn("before", before)
-        .join(quiet, "meter")
+        .select("meter", F.unix_millis("received").alias("arrival"), F.unix_millis("at").alias("t"))
+        .withColumns({"before": F.lag("arrival").over(in_order), "push": (step > 0) & (step <= LONGEST_MS)})
+        .withColumn("known", F.coalesce(F.max("push").over(earlier), F.lit(False)))
+        .join(F.broadcast(given(readings.sparkSession, quiet, _QUIET)), "meter")
+        .withColumn("quiet", F.when(F.col("known"), F.col("known_ms")).otherwise(F.col("unknown_ms")))
         .where("arrival - before > quiet")
         .collect()
     )
@@ -31,7 +45,3 @@ def ended_silences(work: Work, readings: DataFrame, settings: Settings) -> list[
         silence(row["meter"], row["before"], row["quiet"], row["arrival"], settings.page.timezone)
         for row in found
     ]
-
-
-def _limit(rules: RuleSettings, interval: int | None) -> int:
-    return quiet_limit_ms(interval or 0, rules.silent_pushes, rules.silent_seconds)

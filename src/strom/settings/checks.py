@@ -1,0 +1,50 @@
+"""What settings must be to each other; what each must be by itself is said where it is declared."""
+
+from itertools import pairwise
+
+from strom.errors import StromError
+from strom.settings.lake import LATE_MARGIN_DAYS
+from strom.settings.model import Settings
+from strom.settings.rules import NOT_FALLING, RISING, RuleSettings
+
+
+def check(settings: Settings) -> None:
+    """Refuse what does not fit together."""
+    _check_address(settings)
+    _check_late_days(settings)
+    _check_order("rules", settings.rules)
+    for name, group in settings.groups.items():
+        _check_order(f"groups.{name}", group.over(settings.rules))
+
+
+def _check_address(settings: Settings) -> None:
+    address = settings.mqtt.address
+    if address is not None:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal():
+            raise StromError(
+                f"mqtt.address is {address!r}: write it as host:port, for example 192.168.1.10:1883."
+            )
+
+
+def _check_late_days(settings: Settings) -> None:
+    """A late reading is put in its place with the readings around it, so the lake must still have those."""
+    late, kept = settings.pipeline.late_days, settings.lake.keep_days
+    if late is not None and kept is not None and late > kept - LATE_MARGIN_DAYS:
+        raise StromError(
+            f"pipeline.late_days is {late}, but lake.keep_days is {kept}: late readings are put in their place from "
+            f"the lake; choose at most {kept - LATE_MARGIN_DAYS}."
+        )
+
+
+def _check_order(section: str, rules: RuleSettings) -> None:
+    """What a group does not set itself is as in `[rules]`, so it is looked at with that."""
+    for names in (*NOT_FALLING, *RISING):
+        for name, other in pairwise(names):
+            value, bound = getattr(rules, name), getattr(rules, other)
+            if value > bound or (value == bound and names in RISING):
+                few = "less than" if names in RISING else "at most"
+                raise StromError(
+                    f"{section}.{name} is {value:g}, but {section}.{other} is {bound:g}: "
+                    f"choose {few} {bound:g}, or set {other} higher."
+                )
