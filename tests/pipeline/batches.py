@@ -58,6 +58,13 @@ def batch(spark: SparkSession, readings: Sequence[Sent]) -> DataFrame:
     return spark.createDataFrame([_row(offset, each) for offset, each in enumerate(readings)], SCHEMA)
 
 
+def by_meter(readings: Sequence[Sent]) -> dict[str, list[Sent]]:
+    found: dict[str, list[Sent]] = {}
+    for each in readings:
+        found.setdefault(each.meter, []).append(each)
+    return found
+
+
 def cut(readings: Sequence[Sent], sizes: Iterator[int]) -> list[list[Sent]]:
     rest = iter(readings)
     return [part for size in sizes if (part := list(itertools.islice(rest, size)))]
