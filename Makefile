@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 UV ?= uv
 BIN := .venv/bin
 
-.PHONY: help setup setup-dev demo test test-far fuzz fuzz-kills check lint format lock clean
+.PHONY: help setup setup-dev demo test test-far fuzz fuzz-histories fuzz-kills check lint format lock clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | column -t -s $$'\t'
@@ -24,6 +24,9 @@ test: setup-dev lint ## Pass all checks and tests, the cheap ones first
 
 fuzz: setup-dev ## Run the property tests with many random examples instead of the usual fixed ones
 	@scripts/test --hypothesis-profile=fuzz --timeout=3600 -m "not stack and not far" $(ARGS)
+
+fuzz-histories: setup-dev ## Take thousands of new random histories through the pipeline; flags: make fuzz-histories ARGS="--histories 300"
+	@scripts/test -q tests/pipeline/test_histories.py --timeout=7200 --history-seeds random:14 $(ARGS)
 
 test-far: setup-dev ## The tests on three brokers and a Spark cluster; they take many minutes
 	@scripts/test -q tests/e2e/test_far.py $(ARGS)

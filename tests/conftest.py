@@ -40,17 +40,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Seeds of the random kills, or `random:N` for N new ones.",
     )
     parser.addoption("--kill-rounds", type=int, default=1, help="How often each kind of process is killed.")
+    parser.addoption(
+        "--history-seeds",
+        default="1,2",
+        metavar="1,2,…",
+        help="Seeds of the random histories, or `random:N` for N new ones.",
+    )
+    parser.addoption("--histories", type=int, default=150, help="How many meters each seed has.")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `kills` runs once for each seed, with the seed in its name."""
-    if "kills" in metafunc.fixturenames:
-        text, rounds = metafunc.config.getoption("kill_seeds"), metafunc.config.getoption("kill_rounds")
-        count = text.removeprefix("random:") if text.startswith("random:") else None
-        seeds = text.split(",") if count is None else random.SystemRandom().sample(range(10**6), int(count))
-        metafunc.parametrize(
-            "kills", [(int(seed), rounds) for seed in seeds], ids=lambda kills: f"seed-{kills[0]}"
-        )
+    """A test that takes `kills` or `random_histories` runs once for each seed, with the seed in its name."""
+    for fixture, seeds, size in (
+        ("kills", "kill_seeds", "kill_rounds"),
+        ("random_histories", "history_seeds", "histories"),
+    ):
+        if fixture in metafunc.fixturenames:
+            number = metafunc.config.getoption(size)
+            chosen = [(seed, number) for seed in _seeds(metafunc.config.getoption(seeds))]
+            metafunc.parametrize(fixture, chosen, ids=lambda each: f"seed-{each[0]}")
+
+
+def _seeds(text: str) -> list[int]:
+    if text.startswith("random:"):
+        return random.SystemRandom().sample(range(10**6), int(text.removeprefix("random:")))
+    return [int(seed) for seed in text.split(",")]
 
 
 # A test is over before Java's second compiler has earned what it costs.

@@ -64,6 +64,13 @@ def frame_of(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
     return spark.createDataFrame(rows, SCHEMA).withColumns(parts_of_origin())
 
 
+def by_meter(readings: Sequence[Sent]) -> dict[str, list[Sent]]:
+    found: dict[str, list[Sent]] = {}
+    for each in readings:
+        found.setdefault(each.meter, []).append(each)
+    return found
+
+
 def cut(readings: Sequence[Sent], sizes: Iterator[int]) -> list[list[Sent]]:
     rest = iter(readings)
     return [part for size in sizes if (part := list(itertools.islice(rest, size)))]

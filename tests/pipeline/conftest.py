@@ -11,6 +11,8 @@ from strom.pipeline.store_job import StoreJob
 from strom.settings import PipelineSettings, PostgresSettings, Settings
 from strom.store.schema import ensure_schema
 
+pytest.register_assert_rewrite("tests.pipeline.expected_tables")  # so that it is told what differs
+
 
 @pytest.fixture
 def own(stack: Settings, tmp_path: Path, unique: Callable[[str], str]) -> Iterator[Settings]:

@@ -1,6 +1,6 @@
 """All alerts of a set of readings, as the pure functions give them: what the tables must hold in the end."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from strom.domain.alerts import (
@@ -31,11 +31,10 @@ def milli(each: Sent, field: str) -> int | None:
     return round(each.numbers[field] * 1000) if field in each.numbers else None
 
 
-def expected_alerts(limits: Limits, readings: Sequence[Sent]) -> dict[str, Alert]:
+def expected_alerts(limits: Limits, meters: Mapping[str, Sequence[Sent]]) -> dict[str, Alert]:
     """Of every kind that is judged by readings alone; `silent` also depends on when the timer looked."""
     found: list[Alert] = []
-    for meter in {each.meter for each in readings}:
-        own = [each for each in readings if each.meter == meter]
+    for meter, own in meters.items():
         found += [
             *_counters(limits, meter, own),
             *_voltages(limits, meter, own),
@@ -63,7 +62,7 @@ def _voltages(limits: Limits, meter: str, own: Sequence[Sent]) -> list[Alert]:
     current = window_of(max(each.at for each in own))
     found = []
     for phase in PHASES:
-        moments = {each.at: mv for each in own if (mv := milli(each, FIELDS[phase])) is not None}
+        moments = {at: mv for at, told in _moments(own).items() if (mv := told[phase]) is not None}
         means = []
         for start in {window_of(at) for at in moments}:
             mvs = [mv for at, mv in moments.items() if window_of(at) == start]
@@ -72,9 +71,20 @@ def _voltages(limits: Limits, meter: str, own: Sequence[Sent]) -> list[Alert]:
     return found
 
 
+def _moments(own: Sequence[Sent]) -> dict[int, dict[str, int | None]]:
+    """Of several readings at a moment the largest values."""
+    found: dict[int, dict[str, int | None]] = {}
+    for each in own:
+        told = found.setdefault(each.at, dict.fromkeys(FIELDS))
+        for name, field in FIELDS.items():
+            both = [value for value in (told[name], milli(each, field)) if value is not None]
+            told[name] = max(both, default=None)
+    return found
+
+
 def _runs(limits: Limits, meter: str, own: Sequence[Sent]) -> list[Alert]:
     rules = run_limits(limits.settings(meter))
-    moments = {each.at: {name: milli(each, field) for name, field in FIELDS.items()} for each in own}
+    moments = _moments(own)
     found = []
     for kind in RUN_KINDS:
         judged = [(at, kind.judge(moments[at], rules)) for at in sorted(moments)]

@@ -1,7 +1,7 @@
 """Readings of meters that count by tariff, and the quarter-hours and gaps that the pure function makes of them."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
@@ -28,12 +28,11 @@ def with_tariffs(chance: random.Random, readings: Sequence[Sent]) -> list[Sent]:
     return found
 
 
-def expected_tariffs(limits: Limits, readings: Sequence[Sent]) -> tuple[Rows, Gaps]:
+def expected_tariffs(limits: Limits, meters: Mapping[str, Sequence[Sent]]) -> tuple[Rows, Gaps]:
     """Of every meter and every tariff there may be."""
     rows: Rows = {}
     gaps: Gaps = {}
-    for meter in {each.meter for each in readings}:
-        own = [each for each in readings if each.meter == meter]
+    for meter, own in meters.items():
         for tariff in (Tariff(meter, number) for number in TARIFFS):
             chains = {}
             for way in Direction:

@@ -1,220 +1,25 @@
-"""Whatever the order, the cuts, the repeats and the crashes: tables and lake are the pure function of the readings."""
+"""What single batches make of tables and lake; random histories have their own tests."""
 
-import random
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from pyspark.sql import SparkSession
 
-from strom.domain.alerts import KINDS, SILENT
-from strom.domain.chain import Chain
-from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
-from strom.domain.reading import CLOCK_WRONG
-from strom.domain.slots import SLOT_MS, slot_of
-from strom.domain.statistics import QUANTITIES, Band, Statistics
-from strom.domain.tariffs import TARIFFS, Tariff
+from strom.domain.slots import SLOT_MS
 from strom.errors import StromError
 from strom.pipeline.lake.archive import lake_rows
-from strom.pipeline.limits import Limits
-from strom.pipeline.portions import MOST_CELLS
 from strom.pipeline.stages import STORE_STAGES
 from strom.pipeline.store_job import StoreJob
-from strom.settings import GroupSettings, RuleSettings, Settings
-from strom.store import tariff_tables
-from strom.store.alert_tables import Scope, load_alerts
-from strom.store.profile_tables import load_gaps, load_rows
-from strom.store.statistics_tables import load_statistics
-from strom.store.writes import Writer
+from strom.settings import Settings
 from strom.streams.topics import LOAD_PROFILE
 from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading
-from tests.pipeline.expected_alerts import expected_alerts, milli
-from tests.pipeline.expected_tariffs import expected_tariffs, with_tariffs
+from tests.pipeline.crashing import CrashError, crash
+from tests.pipeline.expected_tables import assert_tables_are_the_function_of
 
 pytestmark = pytest.mark.stack
 HOUR = 3_600_000
 WEEK = 7 * 24 * HOUR
-
-
-def history(chance: random.Random, meter: str) -> list[Sent]:
-    """A meter with everything that can go wrong: outages, jumps, resets, bad voltage, overload, a wrong clock …"""
-    at = START + chance.randrange(20 * 60_000)
-    counters = {"import_wh": chance.uniform(0, 5000), "export_wh": chance.uniform(0, 50)}
-    powered = chance.random() < 0.3
-    watts, lost = 0.0, False
-    # From one reading to another the clock is behind, or tells an impossible time.
-    behind, impossible = (range(first := chance.randrange(60), first + 12) for _ in range(2))
-    found = []
-    for index in range(70):
-        at += chance.choice(
-            [5_000, 60_000, 61_000, 300_000, 900_000 - at % 900_000, chance.choice([HOUR, 3 * HOUR])]
-        )
-        for name in counters:
-            growth = chance.choice([0, 0.7, 3.1, 20, -4, -9.9] + [-3000, 9000] * (chance.random() < 0.3))
-            counters[name] = round(max(0, counters[name] + growth), 3)
-        shown: dict[str, float] = {} if powered else dict(counters)
-        watts = chance.choice([watts, watts, round(chance.uniform(0, 9000), 3)])
-        lost = lost if chance.random() < 0.7 else not lost
-        shown["import_w"] = watts
-        shown["voltage_l1_v"] = round(chance.choice([230, 230, 230, 230, 259, 190]) + chance.random(), 1)
-        if chance.random() < 0.8:
-            shown["voltage_l2_v"] = 11.5 if lost else 231.5
-        arrived = at + 200 + (20 * 60_000 if index in behind else 0)
-        wrong = index in impossible and index not in behind
-        flags, received = ((CLOCK_WRONG,), at) if wrong else ((), arrived)
-        found.append(replace(reading(meter, at, **shown), received=received, flags=flags))
-    return found
-
-
-def disturbed(chance: random.Random, readings: list[Sent]) -> list[Sent]:
-    """Some come late, some twice."""
-    keyed = [(i + chance.choice([0] * 12 + [30, 90]), each) for i, each in enumerate(readings)]
-    keyed += [(i + chance.randrange(60), each) for i, each in enumerate(readings) if chance.random() < 0.05]
-    return [each for _, each in sorted(keyed, key=lambda pair: pair[0])]
-
-
-def chain_of(settings: Settings, readings: list[Sent], direction: Direction) -> Chain:
-    samples = [
-        Sample(each.at, milli(each, f"{direction}_wh"), milli(each, f"{direction}_w")) for each in readings
-    ]
-    return evaluate(samples, Limits(settings).energy(readings[0].meter))
-
-
-def expected_rows(settings: Settings, readings: list[Sent]) -> dict[tuple[str, int], Row]:
-    found = {}
-    for meter in {each.meter for each in readings}:
-        own = [each for each in readings if each.meter == meter]
-        for row in profile({direction: chain_of(settings, own, direction) for direction in Direction}):
-            found[meter, row.start] = row
-    return found
-
-
-def expected_gaps(
-    settings: Settings, readings: list[Sent]
-) -> dict[tuple[str, int, int], dict[Direction, int]]:
-    found: dict[tuple[str, int, int], dict[Direction, int]] = {}
-    for meter in {each.meter for each in readings}:
-        own = [each for each in readings if each.meter == meter]
-        for direction in Direction:
-            for gap in chain_of(settings, own, direction).gaps.values():
-                if gap is not None:
-                    found.setdefault((meter, gap.start, gap.end), {})[direction] = gap.mwh
-    return found
-
-
-def expected_statistics(readings: list[Sent]) -> dict[tuple[str, int], Statistics]:
-    largest: dict[tuple[str, int, str], int] = {}
-    for each in readings:
-        for name in set(QUANTITIES) & set(each.numbers):
-            key, value = (each.meter, each.at, name), round(each.numbers[name] * 1000)
-            largest[key] = max(value, largest.get(key, value))
-    values: dict[tuple[str, int], dict[str, list[int]]] = {
-        (each.meter, slot_of(each.at)): {} for each in readings
-    }
-    for (meter, at, name), value in largest.items():
-        values[meter, slot_of(at)].setdefault(name, []).append(value)
-    return {key: {name: Band.of(own) for name, own in found.items()} for key, found in values.items()}
-
-
-def assert_tariffs_are_the_function_of(settings: Settings, readings: list[Sent]) -> None:
-    rows, gaps = expected_tariffs(Limits(settings), readings)
-    tariffs = [
-        (Tariff(meter, number), 0) for meter in {each.meter for each in readings} for number in TARIFFS
-    ]
-    with Writer(settings.postgres_url) as writer, writer.work() as work:
-        stored = tariff_tables.load_rows(work, tariffs)
-        assert {key: each.row for key, each in stored.items()} == rows
-        assert tariff_tables.load_gaps(work, tariffs) == gaps
-    counts = "SELECT (SELECT count(*) FROM tariff_profile), (SELECT count(*) FROM tariff_gaps)"
-    assert fetch(settings, counts) == [(len(rows), len(gaps))]
-
-
-def assert_tables_are_the_function_of(settings: Settings, spark: SparkSession, readings: list[Sent]) -> None:
-    meters = sorted({each.meter for each in readings})
-    with Writer(settings.postgres_url) as writer, writer.work() as work:
-        rows = {key: stored.row for key, stored in load_rows(work, [(meter, 0) for meter in meters]).items()}
-        gaps = load_gaps(work, [(meter, 0) for meter in meters])
-        statistics = load_statistics(work, expected_statistics(readings))
-        parts = ("", "import", "export", "l1", "l2", "l3")
-        kinds = [(kind, part) for kind in KINDS if kind != SILENT for part in parts]
-        alerts = load_alerts(work, [Scope(meter, kind, part, 0) for meter in meters for kind, part in kinds])
-    assert_tariffs_are_the_function_of(settings, readings)
-    assert rows == expected_rows(settings, readings)
-    assert gaps == expected_gaps(settings, readings)
-    assert statistics == expected_statistics(readings)
-    assert fetch(settings, "SELECT count(*) FROM slot_statistics") == [(len(statistics),)]
-    assert {alert.id: alert for alert in alerts} == expected_alerts(Limits(settings), readings)
-    newest = {meter: max(each.at for each in readings if each.meter == meter) for meter in meters}
-    latest = fetch(settings, "SELECT meter, at FROM readings_latest ORDER BY meter")
-    assert latest == [(meter, moment(at)) for meter, at in sorted(newest.items())]
-    lake = spark.read.format("delta").load(f"{settings.lake_root}/readings").select("origin").collect()
-    assert sorted(row.origin for row in lake) == sorted(each.origin for each in readings)
-
-
-class CrashError(Exception):
-    """Stands for a kill at this moment: nothing after it happens."""
-
-
-def with_groups(settings: Settings) -> Settings:
-    """All alerts are within reach of the histories, and two meters have rules of their own."""
-    rules = RuleSettings(agreed_w=4_000)
-    groups = {
-        "patient": GroupSettings(
-            meters=["m2", "x*"],
-            agreed_w=6_000,
-            noise_wh=2,
-            phase_loss_seconds=90,
-            voltage_severe_high_v=259.4,
-        ),
-        "small": GroupSettings(meters=["m[2-9]", "?3"], limit_w=900, clock_seconds=1500),
-    }
-    return settings.model_copy(update={"rules": rules, "groups": groups})
-
-
-@pytest.mark.parametrize(("seed", "most_cells"), [(1, MOST_CELLS), (2, 40)])
-def test_any_order_repeats_and_crashes_give_the_function_of_the_readings(
-    own: Settings, spark: SparkSession, seed: int, most_cells: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With few cells at once nearly every batch is taken in in portions."""
-    monkeypatch.setattr("strom.pipeline.portions.MOST_CELLS", most_cells)
-    own = with_groups(own)
-    chance = random.Random(seed)
-    merged = []
-    for meter in ("m1", "m2", "m3", "m4"):
-        readings = history(chance, meter)
-        if meter in ("m1", "m2"):
-            readings = with_tariffs(random.Random(f"{meter} {seed}"), readings)
-        merged += disturbed(chance, readings)
-    chance.shuffle(order := [each.meter for each in merged])
-    queues = {meter: iter([each for each in merged if each.meter == meter]) for meter in set(order)}
-    sent = numbered([next(queues[meter]) for meter in order])
-    job = StoreJob(own, spark)
-    place, number = 0, 0
-    while place < len(sent):
-        size = chance.choice([1, 80, 120, 200])
-        # What `normalise` repeats after a restart: some of what came before comes once more.
-        part = sent[max(0, place - chance.choice([0, 0, 15])) : place + size]
-        if chance.random() < 0.3:
-            with monkeypatch.context() as patch:
-                patch.setattr("strom.pipeline.store_job.save_marks", _crash)
-                with pytest.raises(CrashError):
-                    job.process(batch(spark, part), number)
-            job = StoreJob(own, spark)
-        for _ in range(chance.choice([1, 1, 2])):
-            job.process(batch(spark, part), number)
-        place, number = place + size, number + 1
-    job.close()
-    assert_tables_are_the_function_of(own, spark, sent)
-    tariffs = fetch(own, "SELECT DISTINCT meter, tariff FROM tariff_profile ORDER BY 1, 2")
-    assert tariffs == [("m1", 1), ("m1", 2), ("m2", 1), ("m2", 2)]
-    found = {quality for (quality,) in fetch(own, "SELECT DISTINCT quality FROM tariff_profile")}
-    assert found == {"measured", "substitute", "missing"}
-    flags = fetch(own, "SELECT DISTINCT unnest(flags) FROM tariff_profile ORDER BY 1")
-    assert flags == [("export-jump",), ("export-reset",), ("import-jump",), ("import-reset",)]
-
-
-def _crash(*_: object) -> None:
-    raise CrashError
 
 
 def test_the_lake_holds_a_reading_once_whichever_stages_bring_it(own: Settings, spark: SparkSession) -> None:
@@ -243,7 +48,7 @@ def test_the_lake_holds_a_reading_once_if_other_stages_go_on_where_some_were_kil
     ):
         job = StoreJob(own, spark, stages)
         with monkeypatch.context() as patch:
-            patch.setattr("strom.pipeline.store_job.save_marks", _crash)
+            patch.setattr("strom.pipeline.store_job.save_marks", crash)
             with pytest.raises(CrashError):
                 job.process(batch(spark, taken), 7)
         job.close()
