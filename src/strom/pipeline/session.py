@@ -57,9 +57,8 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.hadoop.parquet.block.size", str(32 * 1024 * 1024))
         # A batch holds few days: a file for each at once, instead of sorting all readings by day before they are written.
         .config("spark.sql.maxConcurrentOutputFileWriters", "4")
-        # Much of a small heap is not Spark's to count (what is fetched from Kafka, what is about to be written): with its
-        # usual share of six tenths a large batch fills the heap before anything goes to disk.
-        .config("spark.memory.fraction", "0.4")
+        # What a held batch has on disk is read in pieces of some MB, and all of the last hundred would stay in memory.
+        .config("spark.serializer.objectStreamReset", "1")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(settings.kafka.partitions))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
