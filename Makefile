@@ -26,7 +26,7 @@ fuzz: setup-dev ## Run the property tests with many random examples instead of t
 	@scripts/test --hypothesis-profile=fuzz --timeout=3600 -m "not stack and not far" $(ARGS)
 
 fuzz-histories: setup-dev ## Take thousands of new random histories through the pipeline; flags: make fuzz-histories ARGS="--histories 300"
-	@scripts/test -q tests/pipeline/test_histories.py --timeout=7200 --history-seeds random:14 $(ARGS)
+	@scripts/test -q tests/pipeline/test_histories.py --history-seeds random:14 $(ARGS)
 
 test-far: setup-dev ## The tests on three brokers and a Spark cluster; they take many minutes
 	@scripts/test -q tests/e2e/test_far.py $(ARGS)

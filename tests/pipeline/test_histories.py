@@ -13,12 +13,11 @@ from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from tests.pipeline.batches import batch, fetch
 from tests.pipeline.crashing import CrashError, crash
-from tests.pipeline.expected_tables import Stored, assert_tables_are_the_function_of
+from tests.pipeline.expected_tables import Stored, assert_same, assert_tables_are_the_function_of
 from tests.pipeline.histories import arrivals, grouped
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PARTS = (0.35, 0.0, 0.3, 0.2)  # of what is left, then all of it; 0 is a batch of one reading
-
 ENOUGH = 100  # of so many histories some have each event
 
 
@@ -54,7 +53,7 @@ def test_after_each_batch_the_tables_are_the_function_of_what_has_come(
             job.process(batch(spark, part), number)
         place += size
         after = assert_tables_are_the_function_of(own, spark, sent[:place])
-        assert {key: each.version for key, each in after.items()} == versions(before, after)
+        assert_same({key: each.version for key, each in after.items()}, versions(before, after))
         before = after
     job.close()
     assert place >= len(sent)
