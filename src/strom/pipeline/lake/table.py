@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 
 from strom.errors import StromError
 from strom.pipeline.lake.archive import COLUMNS, TABLE
+from strom.pipeline.lake.commit_marks import version
 from strom.settings import Settings
 
 
@@ -19,15 +20,18 @@ class Lake:
 
     @property
     def table(self) -> DeltaTable:
+        self._refuse_nothing()
+        return DeltaTable.forPath(self.spark, self.path)
+
+    def _refuse_nothing(self) -> None:
         if not self.exists():
             raise StromError(
                 f"the lake at {self.path} holds no readings yet; the pipeline's stage archive fills it."
             )
-        return DeltaTable.forPath(self.spark, self.path)
 
     def version(self) -> int:
-        head = self.table.history(1).head()
-        return int(head["version"]) if head is not None else 0
+        self._refuse_nothing()
+        return version(self.spark, self.path)
 
     def version_at(self, epoch_ms: int) -> int:
         """The version that was the newest then."""
