@@ -67,7 +67,11 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
             {},
             "strom.toml: groups.big.limit_w is 0: input should be",
         ),
-        ("[groups.big]\nlimit_w = 9\n", {}, "strom.toml: groups.big.meters is missing; name the meters"),
+        (
+            "[groups.big]\nlimit_w = 9\n",
+            {},
+            "strom.toml: groups.big.meters is missing; it must be given: Names of meters",
+        ),
         (
             "[groups.big]\nmeters = []\n",
             {},

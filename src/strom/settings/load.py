@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -14,10 +14,15 @@ from strom.errors import StromError
 from strom.settings.checks import check
 from strom.settings.described import setting_names
 from strom.settings.model import ENV_PREFIX, Settings
-from strom.settings.rules import RuleSettings
-from strom.settings.section import shown
+from strom.settings.section import Section, shown
 
 FILE_NAME = "strom.toml"
+# Settings that are tables of entries with names of their own, as `[groups.NAME]`, and what an entry is.
+_TABLES: dict[str, Any] = {
+    name: get_args(field.annotation)[1]
+    for name, field in Settings.model_fields.items()
+    if get_origin(field.annotation) is dict
+}
 
 
 def load_settings(
@@ -70,17 +75,16 @@ def _from_environment(environ: dict[str, str]) -> list[tuple[str, Any, str]]:
         if environ[variable] != "":
             name = by_variable[variable]
             value = environ[variable]
-            found.append((name, _groups(value, variable) if name == "groups" else value, variable))
+            found.append((name, _entries(value, variable) if name in _TABLES else value, variable))
     return found
 
 
-def _groups(text: str, variable: str) -> Any:
+def _entries(text: str, variable: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
         raise StromError(
-            f"{variable} is not JSON ({error}); write it as "
-            '{"NAME": {"meters": ["haus-*"], "limit_w": 11000}}.'
+            f'{variable} is not JSON ({error}); write it as {{"NAME": …}} with what the entry holds.'
         ) from None
 
 
@@ -103,12 +107,12 @@ def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
     origin = origins.get(dotted) or origins.get(str(first["loc"][0]), FILE_NAME)
     where = dotted if origin in (FILE_NAME, "flag") else origin
     prefix = f"{FILE_NAME}: " if origin == FILE_NAME else ""
-    if first["loc"][0] == "groups" and origin != FILE_NAME:
+    if first["loc"][0] in _TABLES and origin != FILE_NAME:
         prefix, where = f"{origin}: ", dotted
     if first["type"] == "extra_forbidden":
         return f"{prefix}{where} is not a setting of Strom{_closest(dotted, _names_like(first['loc']))}"
     if first["type"] == "missing":
-        return f'{prefix}{where} is missing; name the meters of the group, for example ["haus-*"].'
+        return f"{prefix}{where} is missing; it must be given: {_meaning(first['loc'])}"
     if first["type"] in ("model_type", "dict_type"):
         return f"{prefix}{where} is a section; write [{where}] and its settings below it."
     given = shown(str(first["loc"][-1]), first["input"])
@@ -116,10 +120,22 @@ def _sentence(error: ValidationError, origins: dict[str, str]) -> str:
 
 
 def _names_like(place: tuple[int | str, ...]) -> list[str]:
-    """The names that could stand there: in a group those of the rules."""
-    if place[0] != "groups" or len(place) < 3:
+    """The names that could stand there: in an entry of a table those of its fields."""
+    entry = _entry(place)
+    if entry is None:
         return setting_names()
-    return [f"groups.{place[1]}.{name}" for name in ("meters", *RuleSettings.model_fields)]
+    return [f"{place[0]}.{place[1]}.{name}" for name in entry.model_fields]
+
+
+def _meaning(place: tuple[int | str, ...]) -> str:
+    entry = _entry(place)
+    return (entry.model_fields[str(place[-1])].description or "") if entry is not None else ""
+
+
+def _entry(place: tuple[int | str, ...]) -> type[Section] | None:
+    """What stands at this place of a table, where its entries have fields."""
+    entry = _TABLES.get(str(place[0])) if len(place) > 2 else None
+    return entry if isinstance(entry, type) and issubclass(entry, Section) else None
 
 
 def _closest(name: str, known: Iterable[str]) -> str:

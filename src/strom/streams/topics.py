@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 RAW = "sma-kafka"
 READINGS = "readings"
+SIDE = "sma-kafka.side"
 DEAD_LETTER = "sma-kafka.dead-letter"
 REDRIVEN = "sma-kafka.redriven"
 LOAD_PROFILE = "load-profile"
@@ -11,7 +12,8 @@ ALERTS = "alerts"
 METERS = "meters"
 
 HEADER_SOURCE = "strom-source"  # mqtt, rest, modbus, http
-HEADER_DIALECT = "strom-dialect"
+HEADER_DIALECT = "strom-dialect"  # a name of `devices/registry.py`
+HEADER_PART = "strom-part"  # id/index/count/digest of one part of a large message, see `chunks.py`
 HEADER_RECEIVED = "strom-received"  # epoch ms when Strom took the message
 HEADER_TOPIC = "strom-topic"  # the MQTT topic it came on
 HEADER_PUBLISHED = "strom-published"  # epoch ms when the sender published it, where it tells
@@ -34,6 +36,7 @@ class Topic:
 CONTRACT = (
     Topic(RAW, False, "what came, byte for byte; key = adapter name"),
     Topic(READINGS, False, "one JSON object per reading; key = meter"),
+    Topic(SIDE, False, "raw records that native columns cannot read, as they came; key = adapter name"),
     Topic(DEAD_LETTER, False, "what could not be read, as it came, with the reason in its headers"),
     # One partition: who holds it may redrive.
     Topic(
