@@ -1,7 +1,7 @@
 """One interface of a box: accepts connections as long as there are places, with or without TLS. It knows no protocol."""
 
 import asyncio
-import errno
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -104,12 +104,10 @@ def listen(host: str, port: int, flag: str) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            why = f"Port {port} on {host} is in use"
-        elif isinstance(error, PermissionError):
-            why = f"Port {port} is for root alone"
-        else:
-            why = f"The adapter cannot listen on {host}:{port} ({error})"
-        raise StromError(f"{why}; choose another one with {flag}.") from None
+        code = error.errno if isinstance(error, OSError) else None
+        why = "there is no such port" if code is None else os.strerror(code)
+        raise StromError(
+            f"The adapter cannot listen on {host}:{port} ({why}); choose another {flag} or --host."
+        ) from None
     listener.setblocking(False)
     return listener

@@ -7,7 +7,7 @@ from enum import StrEnum
 from strom.errors import StromError
 
 SLOW_SECONDS = 5.0
-_NOISE = bytes(range(0x80, 0x100)) * 2  # neither HTTP nor Modbus begins like this
+_NOISE = (bytes(range(0x80, 0x100)) + b"\r\n\r\n") * 2  # neither HTTP nor Modbus begins like this
 
 
 class Trouble(StrEnum):

@@ -65,7 +65,7 @@ def _kind(dialect: Dialect, wished: Kind | None, drawn: Kind) -> Kind:
     if not dialect.household_only:
         return wished or drawn
     if wished not in (None, Kind.HOUSEHOLD):
-        raise StromError(f"The dialect {dialect.name} is one of households; choose another, or no kind.")
+        raise StromError(f"Only households speak the dialect {dialect.name}; choose another dialect or kind.")
     return Kind.HOUSEHOLD
 
 
