@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
-from strom.devices.adapter import Publisher
+from strom.devices.adapter import Progress, Publisher
 from strom.devices.box.box import Box, Offer
 from strom.devices.box.plan import Plan
 from strom.devices.box.pushes import LastPush
@@ -28,9 +28,10 @@ STOP_SECONDS = 30.0
 class RunningBox:
     """The box as its owner sees it."""
 
-    def __init__(self, box: Box, clock: HeldClock) -> None:
+    def __init__(self, box: Box, clock: HeldClock, progress: Progress) -> None:
         self.box = box
         self.clock = clock
+        self.progress = progress  # of MQTT
         self.host = box.offer.host
         self.token = box.token
 
@@ -109,9 +110,12 @@ def running_box(
     [box] = plan.boxes(home, clock)
     with ExitStack() as running:
         running.enter_context(serving([box]))
+        progress = Progress()
         if mqtt is not None:
-            running.enter_context(_publishing(plan.publisher(mqtt, clock, lambda _: None)))
-        yield RunningBox(box, clock)
+            publisher = plan.publisher(mqtt, clock, lambda _: None)
+            progress = publisher.progress
+            running.enter_context(_publishing(publisher))
+        yield RunningBox(box, clock, progress)
 
 
 @contextmanager
