@@ -91,6 +91,7 @@ def _done(boxes: Sequence[Box], publisher: Publisher | None) -> str:
     if publisher is not None:
         progress = publisher.progress
         parts.append(f"{progress.published:,} published")
+        parts += [f"{progress.open:,} waiting for the broker"] if progress.open else []
         parts += [f"{progress.forgotten:,} forgotten"] if progress.forgotten else []
     for name in ("rest", "modbus"):
         if any(name in box.ports for box in boxes):

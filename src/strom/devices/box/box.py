@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 
 from strom.devices.box.certificate import Certificate, certificate_in
 from strom.devices.box.connections import Connections
@@ -49,6 +50,7 @@ class Box:
         self.modbus = Modbus(self._registers, BASE, troubles)
         self.ports: dict[str, int] = {}  # by interface, while it listens
         self._folder = folder
+        self._making = Lock()  # the thread that serves, and whoever wants to know the fingerprint
         self._interfaces: list[Interface] = []
         self._encoded: tuple[LastPush | None, Sequence[int]] = (None, self._map(None))
         if offer.mqtt:
@@ -62,7 +64,8 @@ class Box:
     def certificate(self) -> Certificate:
         """The one that it shows at this moment; made if there is none."""
         expired = Trouble.EXPIRED in self.troubles.kinds
-        return certificate_in(self._folder, self.adapter.client_id, self.offer.host, expired=expired)
+        with self._making:
+            return certificate_in(self._folder, self.adapter.client_id, self.offer.host, expired=expired)
 
     @contextmanager
     def listening(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from strom.devices.simulator import Adapter, FaultKind
+from strom.devices.simulator import Adapter
 from strom.devices.simulator.fleet import rhythm
 from strom.devices.simulator.timeline import Clock
 
@@ -47,7 +47,7 @@ class Pushes:
         now_ms = self._clock()
         oldest_ms = max(self._since_ms, now_ms - KEPT_SECONDS * 1000)
         for at_ms in range(self.rhythm.latest(now_ms), oldest_ms - 1, -self.rhythm.step_ms):
-            if not self._silent(at_ms):
+            if not self.adapter.silent(at_ms):
                 return self._push(at_ms)
         return None
 
@@ -55,10 +55,10 @@ class Pushes:
         newest_ms = self.rhythm.latest(self._clock())
         step_ms = self.rhythm.step_ms
         for at_ms in range(self._counted_ms + step_ms, newest_ms + 1, step_ms):
-            if self.adapter.spoils(at_ms):
-                self._packages.invalid += 1
-            elif not self._silent(at_ms):
-                self._packages.valid += 1
+            if not self.adapter.silent(at_ms):
+                spoilt = self.adapter.spoils(at_ms)
+                self._packages.invalid += spoilt
+                self._packages.valid += not spoilt
         self._counted_ms = max(self._counted_ms, newest_ms)
         return self._packages
 
@@ -69,10 +69,6 @@ class Pushes:
     @property
     def uptime_s(self) -> float:
         return self.adapter.uptime_s(self._clock())
-
-    def _silent(self, at_ms: int) -> bool:
-        fault = self.adapter.fault_at(at_ms)
-        return fault is not None and fault.kind is FaultKind.SILENT
 
     def _push(self, at_ms: int) -> LastPush:
         found = self._last

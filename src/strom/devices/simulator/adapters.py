@@ -64,6 +64,10 @@ class Adapter:
             return self._troubled(measurement, time_ms)
         return self._write(self._encoder, measurement, time_ms, time_ms // 1000)
 
+    def silent(self, time_ms: int) -> bool:
+        """Whether there is no push at this moment."""
+        return any(fault.kind is FaultKind.SILENT and fault.active(time_ms) for fault in self.faults)
+
     def spoils(self, time_ms: int) -> bool:
         """Whether the push at this moment is malformed: about every third of those in the window."""
         fault = self.fault_at(time_ms)
@@ -90,11 +94,11 @@ class Adapter:
 
     def _troubled(self, measurement: Measurement, time_ms: int) -> bytes | None:
         encoder, time_s = self._encoder, time_ms // 1000
+        if self.silent(time_ms):
+            return None
         for fault in self.faults:
             if not fault.active(time_ms):
                 continue
-            if fault.kind is FaultKind.SILENT:
-                return None
             measurement = self._bend(measurement, fault, time_ms)
             if fault.kind is FaultKind.RESET:
                 encoder = self._swapped
