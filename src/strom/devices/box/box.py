@@ -94,6 +94,5 @@ class Box:
 
     def _map(self, last: LastPush | None) -> Sequence[int]:
         """Without a push nothing is implemented but who the box is."""
-        number = self.pushes.meter_number
-        identity = Identity(self.adapter.client_id, self.adapter.name, number, FIRMWARE)
-        return encode_map(identity, {} if last is None else last.values)
+        number, values = (self.pushes.meter_number, {}) if last is None else (last.meter_number, last.values)
+        return encode_map(Identity(self.adapter.client_id, self.adapter.name, number, FIRMWARE), values)

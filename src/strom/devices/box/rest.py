@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 class Rest:
-    """Serves one connection after the other; `answers` counts what was told."""
+    """Serves each connection until it is closed; `answers` counts what was told."""
 
     def __init__(self, pushes: Pushes, token: str, troubles: Troubles) -> None:
         self.answers = 0
@@ -61,31 +61,28 @@ class Rest:
         try:
             request = read_head(await reader.readuntil(b"\r\n\r\n"))
         except asyncio.LimitOverrunError:
-            return _refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is too long"), True
+            return _last(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is too long"), True
         except BadRequestError as error:
-            return _refusal(HTTPStatus.BAD_REQUEST, str(error)), True
+            return _last(HTTPStatus.BAD_REQUEST, str(error)), True
         answer = self._answer(request)
         return answer._replace(keep_alive=answer.keep_alive and request.keep_alive), request.method != "HEAD"
 
     def _answer(self, request: Request) -> Answer:
         if not self._is_let_in(request):
-            refusal = _refusal(HTTPStatus.UNAUTHORIZED, f"send the header Authorization: {SCHEME} <token>")
-            return refusal._replace(keep_alive=True, more=(f"WWW-Authenticate: {SCHEME}",))
+            why = f"send the header Authorization: {SCHEME} <token>"
+            return _refusal(HTTPStatus.UNAUTHORIZED, why, f"WWW-Authenticate: {SCHEME}")
         if request.method not in ("GET", "HEAD"):
-            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "ask with GET")._replace(
-                more=("Allow: GET, HEAD",)
-            )
+            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "ask with GET", "Allow: GET, HEAD")
         if request.path in MEASUREMENT:
             return self._measurement()
         if request.path in STATUS:
             return Answer(HTTPStatus.OK, _json(status_of(self._pushes)))
-        return _refusal(HTTPStatus.NOT_FOUND, "there is nothing at this path")._replace(keep_alive=True)
+        return _refusal(HTTPStatus.NOT_FOUND, "there is nothing at this path")
 
     def _measurement(self) -> Answer:
         last = self._pushes.last()
         if last is None:
-            silence = _refusal(HTTPStatus.SERVICE_UNAVAILABLE, "the meter has sent nothing for a minute")
-            return silence._replace(keep_alive=True)
+            return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, "the meter has sent nothing in the last minute")
         return Answer(HTTPStatus.OK, last.payload)
 
     def _is_let_in(self, request: Request) -> bool:
@@ -94,9 +91,13 @@ class Rest:
         return same and scheme.upper() == SCHEME
 
 
-def _refusal(status: HTTPStatus, why: str) -> Answer:
-    """Says why; what follows on the connection might be anything, so it is closed."""
-    return Answer(status, _json({"error": why}), keep_alive=False)
+def _refusal(status: HTTPStatus, why: str, *more: str) -> Answer:
+    return Answer(status, _json({"error": why}), more=more)
+
+
+def _last(status: HTTPStatus, why: str) -> Answer:
+    """After what is no request nobody knows where the next begins, so the connection is closed."""
+    return _refusal(status, why)._replace(keep_alive=False)
 
 
 def _json(content: dict[str, object]) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from enum import StrEnum
 
+from strom.devices.box.listening import IDLE_SECONDS
 from strom.errors import StromError
 
 SLOW_SECONDS = 5.0
@@ -40,7 +41,8 @@ class Troubles:
         if Trouble.GARBAGE in self.kinds:
             answer = _NOISE
         writer.write(answer[: len(answer) // 2] if Trouble.CUT in self.kinds else answer)
-        await writer.drain()
+        async with asyncio.timeout(IDLE_SECONDS):  # one that asks and does not listen
+            await writer.drain()
         if Trouble.CUT in self.kinds:
             raise CutError
 
