@@ -9,8 +9,10 @@ from statistics import mean
 
 import pytest
 
-from strom.devices.simulator import Fleet, Push
+from strom.devices.simulator import Fleet, Push, Wish
 from strom.devices.simulator.days import day_at, number_of
+from strom.devices.simulator.dialects import dialect_named
+from strom.devices.simulator.fleet import rhythm as rhythm_of
 from strom.devices.simulator.premises import Kind
 from strom.domain.obis import SPELLINGS
 from strom.errors import StromError
@@ -246,3 +248,27 @@ def test_history_leaves_out_meters_that_tell_no_time() -> None:
 def test_a_fleet_without_meters_is_refused() -> None:
     with pytest.raises(StromError, match="0 meters"):
         Fleet(0)
+
+
+@pytest.mark.parametrize("interval_s", [1, 5, 7.5, 60])
+def test_the_rhythm_tells_when_each_adapter_pushes(interval_s: float) -> None:
+    fleet = Fleet(40)
+    pushed: dict[str, list[int]] = {}
+    for push in fleet.readings(NOON, NOON + 300_000, interval_s):
+        pushed.setdefault(push.adapter.client_id, []).append(push.publish_ms)
+    for adapter in fleet.adapters:
+        rhythm = rhythm_of(adapter, round(interval_s * 1000))
+        first = rhythm.latest(NOON - 1) + rhythm.step_ms
+        assert pushed[adapter.client_id] == list(range(first, NOON + 300_000, rhythm.step_ms))
+
+
+def test_a_fleet_may_be_all_of_one_kind_dialect_and_name() -> None:
+    wish = Wish(Kind.SOLAR, dialect_named("short"), "roof")
+    adapters = Fleet(5, wish=wish).adapters
+    assert {adapter.meter.premises.kind for adapter in adapters} == {Kind.SOLAR}
+    assert {adapter.dialect.name for adapter in adapters} == {"short"}
+    assert [adapter.name for adapter in adapters] == [f"roof-{number}" for number in range(1, 6)]
+    assert Fleet(1, wish=wish).adapters[0].name == "roof"
+    assert [adapter.client_id for adapter in adapters] == [adapter.client_id for adapter in Fleet(5).adapters]
+    nameless = Fleet(2, wish=Wish(dialect=dialect_named("nameless"), name="roof"))
+    assert [adapter.name for adapter in nameless.adapters] == ["", ""]

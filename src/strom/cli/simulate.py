@@ -1,18 +1,16 @@
 """`strom simulate`: adapters that are not there, publishing as real ones would."""
 
-import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from strom.cli.options import HomeOption, MqttOption, settings_from
+from strom.cli.progress import ProgressLine, say
 
 if TYPE_CHECKING:
     from strom.devices.adapter import Progress
     from strom.devices.simulator import Fleet
-
-LINE_SECONDS, LOG_SECONDS = 0.5, 10.0  # how often progress is shown in a terminal, and in a log
 
 
 def register(app: typer.Typer) -> None:
@@ -89,12 +87,13 @@ def simulate(
     fleet = Fleet(
         meters, seed=seed, faults=parse_kinds(faults), faults_from_ms=now_ms, topic=settings.mqtt.topic
     )
-    stop = Event()
-    publisher = Publisher(fleet, settings, timeline, qos=qos, rate=rate, on_trouble=_say)
-    _tell_faults(fleet, zone)
+    stop, ticker = Event(), _Ticker()
+    publisher = Publisher(fleet, settings, timeline, qos=qos, rate=rate, on_trouble=say)
+    tell_faults(fleet, zone)
     began = time.monotonic()
     with stop_on_signals(stop.set):
-        progress = publisher.run(stop, _Ticker(), lambda: announce(settings.home, "simulate"))
+        progress = publisher.run(stop, ticker, lambda: announce(settings.home, "simulate"))
+    ticker.clear()
     _summarise(progress, time.monotonic() - began, as_json=as_json)
     if progress.open and not stop.is_set():
         raise typer.Exit(1)
@@ -115,51 +114,40 @@ def _start_ms(
     return None if history is None else now_ms - duration(history)
 
 
-def _say(sentence: str) -> None:
-    print(f"\r\033[K{sentence}" if sys.stderr.isatty() else sentence, file=sys.stderr)
-
-
-def _tell_faults(fleet: "Fleet", zone: str) -> None:
+def tell_faults(fleet: "Fleet", zone: str) -> None:
     from strom.cli.times import clock_text
 
     for fault in fleet.faults():
         length = f"for {fault.length_ms // 60_000} min" if fault.length_ms else "for good"
         begin = clock_text(fault.starts_ms, zone)
-        _say(f"{fault.kind:<9} {fault.meter:<16} from {begin} {length}: {fault.detail}")
+        say(f"{fault.kind:<9} {fault.meter:<16} from {begin} {length}: {fault.detail}")
 
 
 class _Ticker:
-    """Shows progress on standard error: one line that changes in a terminal, one now and then in a log."""
+    """Tells how the publishing goes."""
 
     def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._pause = LINE_SECONDS if self._terminal else LOG_SECONDS
-        self._last = time.monotonic()
+        self._line = ProgressLine()
         self._published = 0
 
     def __call__(self, progress: "Progress") -> None:
-        now = time.monotonic()
-        if now - self._last < self._pause:
-            return
-        speed = (progress.published - self._published) / (now - self._last)
-        self._last, self._published = now, progress.published
-        text = (
+        self._line(lambda seconds: self._text(progress, seconds))
+
+    def clear(self) -> None:
+        self._line.clear()
+
+    def _text(self, progress: "Progress", seconds: float) -> str:
+        speed = (progress.published - self._published) / seconds
+        self._published = progress.published
+        return (
             f"{'live' if progress.live else 'history'}  {progress.published:,} published, {speed:,.0f}/s, "
             f"{progress.open:,} open, {progress.connected:,} connected"
-        )
-        print(
-            f"\r\033[K{text}" if self._terminal else text,
-            end="" if self._terminal else "\n",
-            file=sys.stderr,
-            flush=True,
         )
 
 
 def _summarise(progress: "Progress", seconds: float, *, as_json: bool) -> None:
     import json
 
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
     if as_json:
         print(json.dumps(progress.as_dict() | {"seconds": round(seconds, 3)}))
         return

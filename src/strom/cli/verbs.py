@@ -18,6 +18,7 @@ GROUPS: tuple[str, ...] = (
     "meters",
     "serve",
     "simulate",
+    "adapter",
     "pipeline",
     "lake",
     "bench",

@@ -12,8 +12,9 @@ from threading import Event
 
 from strom.devices.adapter_line import Line, Message, Receipt
 from strom.devices.adapter_switchboard import Switchboard
+from strom.devices.clock import system_ms
 from strom.devices.simulator import FaultKind, Fleet, Push
-from strom.devices.simulator.timeline import Due, Timeline
+from strom.devices.simulator.timeline import Clock, Due, Timeline
 from strom.errors import StromError
 from strom.mqtt.errors import MqttError
 from strom.mqtt.transport import Endpoint, tls_context
@@ -40,6 +41,7 @@ class Progress:
     reconnects: int = 0
     unheard: int = 0  # confirmed, but nobody had subscribed
     malformed: int = 0  # of the published, what cannot become a reading
+    forgotten: int = 0  # given up, because adapters keep nothing for longer
     faults: Counter[FaultKind] = field(default_factory=Counter)  # published while the fault was there
     live: bool = False  # history is through
     simulated_ms: int = 0  # how far the meters' time has come
@@ -54,7 +56,10 @@ def _ignore(_: object) -> None:
 
 
 class Publisher:
-    """Runs a fleet along a timeline until that ends or it is told to stop; forgets nothing unconfirmed."""
+    """Runs a fleet along a timeline until that ends or it is told to stop.
+
+    Nothing unconfirmed is forgotten, unless `keep_s` says after how long: a real adapter has little memory.
+    """
 
     def __init__(
         self,
@@ -65,14 +70,18 @@ class Publisher:
         qos: int = 1,
         rate: float | None = None,
         connections: int = MOST_CONNECTIONS,
+        keep_s: float | None = None,
+        clock: Clock = system_ms,
         on_trouble: Callable[[str], None] = _ignore,
     ) -> None:
         self.progress = Progress()
         self._rate = rate
+        self._clock = clock
+        self._keep_s = keep_s
         self._started = self._moved = self._ticked = time.monotonic()
         self._ending: float | None = None  # since when only confirmations are waited for
         self._taken = 0
-        self._due = timeline.pushes(fleet, _clock_ms)
+        self._due = timeline.pushes(fleet, clock)
         self._ahead: Due | None = None  # taken from the timeline, not yet due
         self._exhausted = False
         lines = _lines(fleet, Endpoint.of(settings), qos, connections)
@@ -108,6 +117,7 @@ class Publisher:
         if now - self._ticked > TICK_SECONDS:
             board.tick(now)
             self._ticked = now
+            self._forget_old()
         if progress.published != before:
             self._moved = now
         progress.connected, progress.reconnects = board.connected, board.reconnects
@@ -127,7 +137,7 @@ class Publisher:
 
     def _take_up(self, now: float) -> float:
         """Hand over what is due; returns for how many seconds nothing more will be."""
-        clock_ms = _clock_ms()
+        clock_ms = self._clock()
         touched: dict[Line, None] = {}  # in the order of their messages
         pause = 0.0
         for _ in range(BATCH):
@@ -151,6 +161,14 @@ class Publisher:
         too_fast = self._rate is not None and self._taken >= (now - self._started) * self._rate
         return too_fast or self.progress.open >= MOST_OPEN
 
+    def _forget_old(self) -> None:
+        if self._keep_s is None:
+            return
+        limit = self._clock() - round(self._keep_s * 1000)
+        forgotten = sum(line.forget_before(limit) for line in self._line_of.values())
+        self.progress.forgotten += forgotten
+        self.progress.open -= forgotten
+
     def _hand_over(self, due: Due, stamp: str) -> Line:
         push = due.push
         line = self._line_of[push.adapter.client_id]
@@ -171,10 +189,6 @@ class Publisher:
         if message.fault is not None:
             progress.faults[message.fault] += 1
             progress.malformed += message.fault is FaultKind.MALFORMED
-
-
-def _clock_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _fault_of(push: Push) -> FaultKind | None:

@@ -97,6 +97,14 @@ class Line:
         self.waiting.extendleft(reversed(self.under_way.values()))
         self.under_way.clear()
 
+    def forget_before(self, epoch_ms: int) -> int:
+        """Give up what was handed over before this moment and is not under way; returns how many."""
+        count = 0
+        while self.waiting and int(self.waiting[0].published) < epoch_ms:
+            self.waiting.popleft()
+            count += 1
+        return count
+
     def hang_up(self, now: float) -> None:
         if self.connection is not None:
             self.connection.disconnect(now)

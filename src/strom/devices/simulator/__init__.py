@@ -3,5 +3,6 @@
 from strom.devices.simulator.adapters import Adapter
 from strom.devices.simulator.faults import Fault, FaultKind, parse_kinds
 from strom.devices.simulator.fleet import Fleet, Push
+from strom.devices.simulator.members import Wish
 
-__all__ = ["Adapter", "Fault", "FaultKind", "Fleet", "Push", "parse_kinds"]
+__all__ = ["Adapter", "Fault", "FaultKind", "Fleet", "Push", "Wish", "parse_kinds"]

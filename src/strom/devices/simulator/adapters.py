@@ -5,6 +5,7 @@ Pure: the moment is given, nothing is sent. The MQTT, REST and Modbus faces of t
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from strom.devices.simulator.bends import BENDS, at_voltage, without_export
 from strom.devices.simulator.dialects import Dialect, Encoder
@@ -54,11 +55,18 @@ class Adapter:
                 return fault
         return None
 
+    def uptime_s(self, time_ms: int) -> float:
+        return (time_ms + self.boot_phase_ms) % RESTART_MS / 1000
+
     def payload(self, time_ms: int) -> bytes | None:
         measurement = self.meter.measure(time_ms)
         if self.faults:
             return self._troubled(measurement, time_ms)
         return self._write(self._encoder, measurement, time_ms, time_ms // 1000)
+
+    def silent(self, time_ms: int) -> bool:
+        """Whether there is no push at this moment."""
+        return any(fault.kind is FaultKind.SILENT and fault.active(time_ms) for fault in self.faults)
 
     def spoils(self, time_ms: int) -> bool:
         """Whether the push at this moment is malformed: about every third of those in the window."""
@@ -66,6 +74,15 @@ class Adapter:
         if fault is None or fault.kind is not FaultKind.MALFORMED:
             return False
         return self.meter.noise.at(self.meter.premises.salt, time_ms // 1000) < SPOILT
+
+    def shown(self, time_ms: int) -> dict[str, Decimal]:
+        """The numbers of the push at this moment, as its dialect has them, for interfaces without JSON."""
+        return self._encoder.numbers(self.measure(time_ms))
+
+    def number_at(self, time_ms: int) -> str | None:
+        """The meter number that the push at this moment tells."""
+        swapped = any(fault.kind is FaultKind.RESET and fault.active(time_ms) for fault in self.faults)
+        return (self._swapped if swapped else self._encoder).number
 
     def measure(self, time_ms: int) -> Measurement:
         """What the meter shows, with its faults: the same for every interface of the box."""
@@ -77,11 +94,11 @@ class Adapter:
 
     def _troubled(self, measurement: Measurement, time_ms: int) -> bytes | None:
         encoder, time_s = self._encoder, time_ms // 1000
+        if self.silent(time_ms):
+            return None
         for fault in self.faults:
             if not fault.active(time_ms):
                 continue
-            if fault.kind is FaultKind.SILENT:
-                return None
             measurement = self._bend(measurement, fault, time_ms)
             if fault.kind is FaultKind.RESET:
                 encoder = self._swapped
@@ -118,4 +135,4 @@ class Adapter:
         if encoder.shows_clock:
             shown = local_ms(time_ms) // 1000 + time_s - time_ms // 1000
             clock = datetime.fromtimestamp(shown, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        return encoder.encode(measurement, time_s, (time_ms + self.boot_phase_ms) % RESTART_MS / 1000, clock)
+        return encoder.encode(measurement, time_s, self.uptime_s(time_ms), clock)

@@ -4,12 +4,14 @@ An encoder is compiled once for a meter into a format string and positions; it k
 """
 
 from dataclasses import dataclass
+from decimal import Decimal
 from json import dumps
 from operator import itemgetter
 from typing import Literal
 
 from strom.devices.simulator.meters import Measurement
 from strom.domain.obis import MEASURED
+from strom.errors import StromError
 
 CODES = {register.field: register.code for register in MEASURED}
 _FIELDS = Measurement._fields
@@ -101,6 +103,15 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect("single", fields=("import_w",), number_code=None, household_only=True),
 )
 
+
+def dialect_named(name: str) -> Dialect:
+    for dialect in DIALECTS:
+        if dialect.name == name:
+            return dialect
+    known = ", ".join(dialect.name for dialect in DIALECTS)
+    raise StromError(f"{name!r} is no dialect that adapters speak; choose from {known}.")
+
+
 _WHOLE = {
     "Wh": "%d",
     "varh": "%d",
@@ -122,6 +133,8 @@ class Encoder:
 
     def __init__(self, dialect: Dialect, name: str, number: str) -> None:
         self.shows_clock = any("%(clock)s" in extra for extra in dialect.extras)
+        self.number = None if dialect.number_code is None else number
+        self._forms = {field: _STYLES[dialect.style][_UNITS[field]] for field in dialect.fields}
         self._positions: list[int] = []
         members = [f'"api_version":"{dialect.version}"', f'"name":{_quoted(name)}', '"sma_time":%.2f']
         self._positions.append(UPTIME)
@@ -136,11 +149,17 @@ class Encoder:
         text: str = self._template % self._pick((*measurement, time_s, uptime_s, clock))
         return text.encode()
 
+    def numbers(self, measurement: Measurement) -> dict[str, Decimal]:
+        """What the payload's registers say, by field."""
+        return {
+            field: Decimal((form % getattr(measurement, field)).strip('"'))
+            for field, form in self._forms.items()
+        }
+
     def _register(self, dialect: Dialect, field: str) -> str:
         key = dialect.spelling.format(CODES[field])
-        form = _STYLES[dialect.style][_UNITS[field]]
         self._positions.append(_FIELDS.index(field))
-        return f'"{key}":{{"value":{form}{self._time(dialect, field)}}}'
+        return f'"{key}":{{"value":{self._forms[field]}{self._time(dialect, field)}}}'
 
     def _time(self, dialect: Dialect, field: str) -> str:
         counter = _UNITS[field] in ("Wh", "varh")

@@ -1,35 +1,16 @@
 """Many simulated adapters from one seed, and all that they push in a stretch of time. No clock, no socket."""
 
 from collections.abc import Iterable, Iterator
-from random import Random
 from typing import NamedTuple
 
-from strom.devices.simulator.adapters import RESTART_MS, Adapter
-from strom.devices.simulator.dialects import DIALECTS, Dialect
+from strom.devices.simulator.adapters import Adapter
 from strom.devices.simulator.faults import Fault, FaultKind, plan
-from strom.devices.simulator.meters import Meter, premises_of, wiring_of
-from strom.devices.simulator.noise import Noise
-from strom.devices.simulator.premises import Kind
+from strom.devices.simulator.members import ANY, Wish, draw_adapters
+from strom.devices.simulator.meters import Meter
 from strom.errors import StromError
 
-STEP_MS, EAGER_STEP_MS = 5_000, 1_000  # how long power stays the same
 EAGER_PUSHES = 5  # of an eager dialect in the interval of the others
 MOST_METERS = 1_000_000
-KINDS = (
-    *(Kind.HOUSEHOLD,) * 9,
-    *(Kind.HEAT_PUMP,) * 3,
-    *(Kind.SOLAR,) * 4,
-    *(Kind.CAR,) * 2,
-    Kind.EVERYTHING,
-)
-_GOLDEN = 0.6180339887498949  # its multiples spread evenly, however many there are
-_NAMES = {
-    Kind.HOUSEHOLD: "wohnung-{}",
-    Kind.HEAT_PUMP: "haus-{:04d}",
-    Kind.SOLAR: "solar-{:04d}",
-    Kind.CAR: "haus-{:04d}",
-    Kind.EVERYTHING: "hof-{:04d}",
-}
 _NEEDS = {
     FaultKind.RESET: "import_wh",
     FaultKind.VOLTAGE: "voltage_l1_v",
@@ -52,6 +33,17 @@ class Push(NamedTuple):
     payload: bytes
 
 
+class Rhythm(NamedTuple):
+    """An adapter pushes whenever the epoch's ms, less `phase_ms`, are a multiple of `step_ms`."""
+
+    step_ms: int
+    phase_ms: int
+
+    def latest(self, time_ms: int) -> int:
+        """When it pushed last, at this moment or before."""
+        return time_ms - (time_ms - self.phase_ms) % self.step_ms
+
+
 class Fleet:
     """`count` adapters, the same for the same seed; faults count from `faults_from_ms`."""
 
@@ -63,12 +55,13 @@ class Fleet:
         faults: Iterable[FaultKind] = (),
         faults_from_ms: int = 0,
         topic: str = "sma",
+        wish: Wish = ANY,
     ) -> None:
         if not 1 <= count <= MOST_METERS:
             raise StromError(f"{count} meters cannot be simulated; choose from 1 to {MOST_METERS:,}.")
         self.seed = seed
         self.topic = topic
-        self.adapters = _adapters(count, seed)
+        self.adapters = draw_adapters(count, seed, wish)
         self._faults = plan(
             faults, [adapter.key for adapter in self.adapters], self._fits, seed, faults_from_ms
         )
@@ -103,10 +96,9 @@ class Fleet:
         for adapter in self.adapters:
             if history and not adapter.dialect.tells_time:
                 continue
-            pushes = 1 if history else _pushes(adapter.dialect, interval_ms)
-            phase = _phase(adapter.meter, interval_ms // pushes)
-            for turn in range(pushes):
-                rota.append((phase + turn * interval_ms // pushes, adapter, adapter.topic(self.topic)))
+            step, phase = rhythm(adapter, interval_ms, history=history)
+            for offset in range(phase, phase + interval_ms, step):
+                rota.append((offset, adapter, adapter.topic(self.topic)))
         rota.sort(key=lambda entry: (entry[0], entry[1].meter.index))
         return rota
 
@@ -123,9 +115,11 @@ class Fleet:
         return (needs is None or needs in dialect.fields) and (dialect.named or kind is not FaultKind.RESET)
 
 
-def _pushes(dialect: Dialect, interval_ms: int) -> int:
+def rhythm(adapter: Adapter, interval_ms: int, *, history: bool = False) -> Rhythm:
+    """When this adapter pushes, where the others push at this interval."""
     whole = interval_ms % (EAGER_PUSHES * 1000) == 0
-    return EAGER_PUSHES if dialect.eager and whole else 1
+    pushes = EAGER_PUSHES if adapter.dialect.eager and whole and not history else 1
+    return Rhythm(interval_ms // pushes, _phase(adapter.meter, interval_ms // pushes))
 
 
 def _phase(meter: Meter, interval_ms: int) -> int:
@@ -133,45 +127,3 @@ def _phase(meter: Meter, interval_ms: int) -> int:
     if interval_ms < meter.step_ms:
         return meter.offset_ms % interval_ms
     return meter.offset_ms + meter.step_ms * (meter.index % (interval_ms // meter.step_ms))
-
-
-def _adapters(count: int, seed: int) -> list[Adapter]:
-    draw = Random(f"strom-fleet-{seed}")  # noqa: S311 - a simulation, not a secret
-    noise = Noise(seed)
-    # A round of all dialects, shuffled: a small fleet has every one of them too.
-    dialects = [dialect for dialect in DIALECTS for _ in range(dialect.often)]
-    kinds = list(KINDS)
-    draw.shuffle(dialects)
-    draw.shuffle(kinds)
-    first_id = draw.randrange(1 << 24)
-    adapters = []
-    for index in range(count):
-        dialect = dialects[index % len(dialects)]
-        kind = Kind.HOUSEHOLD if dialect.household_only else kinds[index % len(kinds)]
-        adapters.append(_adapter(index, dialect, kind, noise, f"{seed}-{index}", first_id))
-    return adapters
-
-
-def _adapter(index: int, dialect: Dialect, kind: Kind, noise: Noise, seed: str, first_id: int) -> Adapter:
-    draw = Random(f"strom-meter-{seed}")  # noqa: S311 - a simulation, not a secret
-    step_ms = EAGER_STEP_MS if dialect.eager else STEP_MS
-    meter = Meter(
-        index=index,
-        premises=premises_of(draw, kind, tariffs="import_t1_wh" in dialect.fields),
-        wiring=wiring_of(draw, kind),
-        noise=noise,
-        step_ms=step_ms,
-        offset_ms=int(index * _GOLDEN % 1 * step_ms),
-        import_start_wh=float(draw.randrange(100_000, 9_000_000)),
-        export_start_wh=float(draw.randrange(100_000, 900_000))
-        if kind in (Kind.SOLAR, Kind.EVERYTHING)
-        else 0.0,
-    )
-    return Adapter(
-        meter=meter,
-        dialect=dialect,
-        name=_NAMES[kind].format(index + 1) if dialect.named else "",
-        client_id=f"sma_{(first_id + index * 7919) % (1 << 24):06X}",
-        number=f"1KFM02{draw.randrange(10**8):08d}",
-        boot_phase_ms=draw.randrange(RESTART_MS),
-    )
