@@ -64,6 +64,9 @@ def test_topics_that_a_stranger_invents_do_not_fill_the_memory() -> None:
     for number in range(3 * MOST_KNOWN):
         asked.marks(f"p1/{number}/telegram")
     assert len(asked._known) <= MOST_KNOWN
+    before = len(asked._known)
+    assert asked.marks("p1/" + "x" * 60_000 + "/telegram").key == b"x" * 60_000
+    assert len(asked._known) == before
     assert asked.marks("p1/haus-7/telegram") is asked.marks("p1/haus-7/telegram")
 
 

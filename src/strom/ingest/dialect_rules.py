@@ -10,7 +10,9 @@ from strom.domain import dialects
 from strom.settings import Settings
 from strom.streams import topics
 
-MOST_KNOWN = 10_000  # topics that are remembered; a sender that invents more only makes the rules look again
+# Topics that are remembered; a sender that invents more, or longer ones, only makes the rules look again.
+MOST_KNOWN = 10_000
+LONGEST_KNOWN = 256
 
 Header = tuple[str, str | bytes | None]
 
@@ -41,10 +43,13 @@ class DialectRules:
     def marks(self, topic: str) -> Marks:
         """Of a message on this topic."""
         found = self._known.get(topic)
-        if found is None:
+        if found is not None:
+            return found
+        found = self._look(topic)
+        if len(topic) <= LONGEST_KNOWN:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            found = self._known[topic] = self._look(topic)
+            self._known[topic] = found
         return found
 
     def _look(self, topic: str) -> Marks:
