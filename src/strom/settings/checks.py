@@ -12,6 +12,7 @@ def check(settings: Settings) -> None:
     """Refuse what does not fit together."""
     _check_address(settings)
     _check_late_days(settings)
+    check_areas(settings)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))
@@ -34,6 +35,15 @@ def _check_late_days(settings: Settings) -> None:
         raise StromError(
             f"pipeline.late_days is {late}, but lake.keep_days is {kept}: late readings are put in their place from "
             f"the lake; choose at most {kept - LATE_MARGIN_DAYS}."
+        )
+
+
+def check_areas(settings: Settings) -> None:
+    """Without any, the choice would silently be the other one."""
+    if settings.kafka.partitioner == "area" and not settings.areas:
+        raise StromError(
+            'kafka.partitioner is "area", but there is none: write [areas.NAME] with meters = ["haus-*", …], '
+            'or choose "key".'
         )
 
 
