@@ -49,6 +49,11 @@ class PipelineSettings(Section):
     trigger_seconds: float = Field(
         5.0, gt=0, description="Pause between micro-batches of the queries on `readings`."
     )
+    side_seconds: float = Field(
+        1.0,
+        gt=0,
+        description="Pause between micro-batches of the side query: dialects that native columns cannot read, and parts of large messages.",
+    )
     max_batch: int = Field(
         1_000_000,
         ge=1,
