@@ -41,11 +41,11 @@ def taken(parts: Parts, *given: Seen) -> list[Outcome]:
 
 def test_a_message_is_whole_with_the_part_that_came_last_in_whatever_order() -> None:
     three, one, two = seen(2, at=0), seen(0, at=5), seen(1, at=9)
-    assert taken(Parts(ROOM), three, one, two) == [Whole((one, two, three), two)]
+    assert taken(Parts(ROOM, 100), three, one, two) == [Whole((one, two, three), two)]
 
 
 def test_a_message_of_one_part_is_whole_at_once() -> None:
-    assert taken(Parts(ROOM), seen(0, of=1)) == [Whole((seen(0, of=1),), seen(0, of=1))]
+    assert taken(Parts(ROOM, 100), seen(0, of=1)) == [Whole((seen(0, of=1),), seen(0, of=1))]
 
 
 def test_messages_may_be_interleaved_and_the_last_parts_come_in_order() -> None:
@@ -55,17 +55,17 @@ def test_messages_may_be_interleaved_and_the_last_parts_come_in_order() -> None:
         for index in range(3)
         for place, name in enumerate(names)
     ]
-    outcomes = taken(Parts(ROOM), *given)
+    outcomes = taken(Parts(ROOM, 100), *given)
     assert [outcome.last.raw_offset for outcome in outcomes if isinstance(outcome, Whole)] == [4, 5]
 
 
 def test_the_same_id_in_another_partition_is_another_message() -> None:
-    assert taken(Parts(ROOM), seen(0, of=2), seen(1, of=2, raw_partition=1)) == []
+    assert taken(Parts(ROOM, 100), seen(0, of=2), seen(1, of=2, raw_partition=1)) == []
 
 
 @pytest.mark.parametrize("again", range(3))
 def test_what_normalise_passes_on_again_from_anywhere_changes_nothing(again: int) -> None:
-    parts = Parts(ROOM)
+    parts = Parts(ROOM, 100)
     sent = [seen(index) for index in range(3)]
     assert len(taken(parts, *sent)) == 1
     assert taken(parts, *(each._replace(offset=10 + each.offset) for each in sent[again:])) == []
@@ -73,14 +73,14 @@ def test_what_normalise_passes_on_again_from_anywhere_changes_nothing(again: int
 
 
 def test_of_a_raw_topic_that_was_made_anew_low_offsets_are_new() -> None:
-    parts = Parts(ROOM)
+    parts = Parts(ROOM, 100)
     taken(parts, *(seen(index, at=100 + index, message="bbbbbbbb") for index in range(3)))
     anew = [seen(index, received_ms=1000 + index) for index in range(3)]
     assert [type(each) for each in taken(parts, *anew)] == [Whole]
 
 
 def test_a_part_that_was_sent_once_more_is_left_out_before_and_after_the_message_is_whole() -> None:
-    parts = Parts(ROOM)
+    parts = Parts(ROOM, 100)
     outcomes = taken(
         parts, seen(0), seen(0, at=1), seen(1, at=2), seen(2, at=3), seen(2, at=4), seen(0, at=5)
     )
@@ -89,7 +89,7 @@ def test_a_part_that_was_sent_once_more_is_left_out_before_and_after_the_message
 
 
 def test_what_is_redriven_after_the_message_was_whole_begins_it_anew() -> None:
-    parts = Parts(ROOM)
+    parts = Parts(ROOM, 100)
     taken(parts, *(seen(index) for index in range(3)))
     again = [seen(index, at=10 + index, redriven=True) for index in range(3)]
     assert taken(parts, *again) == [Whole(tuple(again), again[-1])]
@@ -106,7 +106,7 @@ def test_what_is_redriven_after_the_message_was_whole_begins_it_anew() -> None:
     ],
 )
 def test_parts_that_do_not_fit_are_given_up_with_all_the_others(odd: Seen, why: str) -> None:
-    parts = Parts(ROOM)
+    parts = Parts(ROOM, 100)
     (bad,) = taken(parts, seen(0), seen(1), odd)
     assert isinstance(bad, Bad)
     assert bad.parts == (seen(0), seen(1), odd)
@@ -118,7 +118,7 @@ def test_parts_that_do_not_fit_are_given_up_with_all_the_others(odd: Seen, why: 
     "header", ["", "x", "aaaaaaaa/3/3/0123456789abcdef", "aaaaaaaa/0/0/0123456789abcdef"]
 )
 def test_a_header_that_no_part_has_is_bad_alone(header: str) -> None:
-    (bad,) = taken(Parts(ROOM), seen(0)._replace(part=header))
+    (bad,) = taken(Parts(ROOM, 100), seen(0)._replace(part=header))
     assert isinstance(bad, Bad)
     assert bad.parts == (seen(0)._replace(part=header),)
 
@@ -126,14 +126,20 @@ def test_a_header_that_no_part_has_is_bad_alone(header: str) -> None:
 def test_without_room_the_oldest_message_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_PARTS", 3)
     names = ("aaaaaaaa", "bbbbbbbb", "cccccccc", "dddddddd")
-    outcomes = taken(Parts(ROOM), *(seen(0, at=place, message=name) for place, name in enumerate(names)))
+    outcomes = taken(Parts(ROOM, 100), *(seen(0, at=place, message=name) for place, name in enumerate(names)))
     assert outcomes == [
         Bad((seen(0, message=names[0]),), "2 of 3 parts did not come when there was no room for more")
     ]
 
 
+def test_no_more_messages_than_allowed_lack_parts() -> None:
+    names = ("aaaaaaaa", "bbbbbbbb")
+    outcomes = taken(Parts(ROOM, 1), *(seen(0, at=place, message=name) for place, name in enumerate(names)))
+    assert [outcome.parts for outcome in outcomes] == [(seen(0, message=names[0]),)]
+
+
 def test_what_has_waited_too_long_since_its_last_part_is_given_up() -> None:
-    parts = Parts(ROOM)
+    parts = Parts(ROOM, 100)
     taken(parts, seen(0, at=100), seen(0, at=150, message="bbbbbbbb"), seen(1, at=200))
     assert parts.overdue(150) == []
     assert parts.give_up(parts.overdue(200)) == [
@@ -156,17 +162,17 @@ def test_however_it_is_cut_and_repeated_each_message_is_whole_once_and_in_order(
     raw = [
         seen(index, at=at, message=name, raw_partition=part) for at, (name, index, part) in enumerate(sent)
     ]
-    expected = taken(Parts(ROOM), *raw)
+    expected = taken(Parts(ROOM, 100), *raw)
     on_the_side = _placed(_repeated(raw, restarts))
     found: list[Outcome] = []
-    state = Parts(ROOM).as_state()
+    state = Parts(ROOM, 100).as_state()
     while on_the_side:
         size = data.draw(st.integers(1, len(on_the_side)))
         batch, on_the_side = on_the_side[:size], on_the_side[size:]
         for _ in range(
             data.draw(st.integers(1, 2))
         ):  # killed when all was sent, before the state was written
-            parts = Parts.of_state(json.loads(json.dumps(state)), ROOM)
+            parts = Parts.of_state(json.loads(json.dumps(state)), ROOM, 100)
             outcomes = taken(parts, *batch)
         found += outcomes
         state = parts.as_state()

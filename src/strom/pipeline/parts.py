@@ -89,10 +89,10 @@ _Key = tuple[int, str]  # raw partition and id: parts in other partitions have n
 
 
 class Parts:
-    """Give it every part in the order of its partition."""
+    """Give it every part in the order of its partition. No message may have more bytes, and no more may lack parts."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, most_bytes: int, most_messages: int) -> None:
+        self._most_bytes, self._most_messages = most_bytes, most_messages
         self._marks: dict[int, tuple[int, int]] = {}  # raw partition → highest offset seen, newest arrival
         self._open: dict[_Key, _Open] = {}  # the oldest first
         self._over: dict[_Key, None] = {}
@@ -110,7 +110,7 @@ class Parts:
         if key in self._over and not seen.redriven:
             return
         yield from self._put(key, part, seen)
-        while self._held > MOST_PARTS:
+        while self._held > MOST_PARTS or len(self._open) > self._most_messages:
             oldest = self._close(next(iter(self._open)))
             yield Bad(oldest.in_order, f"{_lacks(oldest)} when there was no room for more")
 
@@ -133,8 +133,8 @@ class Parts:
         }
 
     @classmethod
-    def of_state(cls, state: dict[str, Any], most_bytes: int) -> "Parts":
-        parts = cls(most_bytes)
+    def of_state(cls, state: dict[str, Any], most_bytes: int, most_messages: int) -> "Parts":
+        parts = cls(most_bytes, most_messages)
         parts._marks = {partition: (offset, received) for partition, offset, received in state["marks"]}
         for partition, name, count, digest, found in state["open"]:
             message = parts._open[partition, name] = _Open(count, digest)

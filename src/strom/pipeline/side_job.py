@@ -68,10 +68,12 @@ class SideJob:
     def expire(self, now_ms: int) -> None:
         """Give up messages whose parts have not come for too long. Only where all that was sent has been read."""
         with self._lock:
-            parts, self._parts = self._newest(), None
-            for bad in parts.give_up(parts.overdue(self._waited_until(now_ms))):
-                self._large.send(bad)
-            self._keep(parts, self._batch)
+            parts = self._newest()
+            if overdue := parts.overdue(self._waited_until(now_ms)):
+                self._parts = None
+                for bad in parts.give_up(overdue):
+                    self._large.send(bad)
+                self._keep(parts, self._batch)
 
     def close(self) -> None:
         if "_large" in self.__dict__:
@@ -100,10 +102,9 @@ class SideJob:
     def _before(self, number: int) -> Parts:
         if self._parts is not None and self._batch < number:
             return self._parts
+        limits = self._settings.parts.memory_bytes, self._settings.parts.unfinished
         found = self._states.before(number)
-        if found is None:
-            return Parts(self._settings.parts.memory_bytes)
-        return Parts.of_state(found[1], self._settings.parts.memory_bytes)
+        return Parts(*limits) if found is None else Parts.of_state(found[1], *limits)
 
     def _newest(self) -> Parts:
         if self._parts is None:
