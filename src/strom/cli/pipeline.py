@@ -25,7 +25,7 @@ def run(
         str | None,
         typer.Option(
             metavar="STAGE,…",
-            help="Run only these stages: normalise, archive, profile, latest, watch, queries.",
+            help="Run only these stages: normalise, which brings side, archive, profile, latest, watch, queries.",
         ),
     ] = None,
     until_caught_up: Annotated[bool, typer.Option(help="Process what is there and end.")] = False,

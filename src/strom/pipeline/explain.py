@@ -19,6 +19,7 @@ from strom.pipeline.profile import lake_moments
 from strom.pipeline.queries import source
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.registers import METER_TARIFFS, METER_TOTALS
+from strom.pipeline.side import apart, whole_messages
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -62,6 +63,15 @@ def steps(spark: SparkSession, settings: Settings) -> Iterator[Step]:
     limits = Limits(settings)
     raw = source(spark, settings, topics.RAW)
     yield step_of("normalise", "sma-kafka to readings and dead letters, in real-time mode", normalise(raw))
+    passed_on = spark.createDataFrame([], KAFKA_SOURCE)
+    yield step_of(
+        "side",
+        "dialects that native columns cannot read, passed on by normalise and decoded in micro-batches",
+        whole_messages(passed_on),
+    )
+    yield step_of(
+        "parts", "where parts of large messages stand, which the driver puts together", apart(passed_on)
+    )
     fresh = fresh_readings(typed_readings(spark.createDataFrame([], KAFKA_SOURCE)), [])
     yield step_of("read", "a micro-batch of readings", fresh)
     yield step_of("marks", "how far the raw partitions have been taken in", reached_rows(fresh))

@@ -1,6 +1,7 @@
 """The running pipeline: joins the stages to Kafka, the lake and Postgres, and watches over the queries.
 
-`normalise` runs in Spark's real-time mode; all stages on `readings` share one read of the topic in micro-batches.
+`normalise` runs in Spark's real-time mode, what it passes on in small batches beside it; all stages on `readings` share
+one read of the topic in micro-batches.
 """
 
 import logging
@@ -17,15 +18,17 @@ from strom.pipeline.cluster import await_slots
 from strom.pipeline.ending import let_finish, reason_of
 from strom.pipeline.kept import Kept
 from strom.pipeline.lake.upkeep import keep_up
-from strom.pipeline.progress import CaughtUp
-from strom.pipeline.queries import Trigger, start_normalise, start_store
+from strom.pipeline.queries import Trigger, start_normalise, start_side, start_store
 from strom.pipeline.session import build_session
+from strom.pipeline.shipping import ship_decoders
+from strom.pipeline.side_job import SideJob
 from strom.pipeline.sql.user_queries import UserQueries
-from strom.pipeline.stages import NORMALISE, QUERIES, STAGES, STORE_STAGES, refuse_unknown
+from strom.pipeline.stages import NORMALISE, QUERIES, SIDE, STAGES, STORE_STAGES, with_side
 from strom.pipeline.store_job import StoreJob
+from strom.pipeline.ticks import Ticks
 from strom.settings import Settings
 from strom.streams import topics
-from strom.streams.admin import admin_client
+from strom.streams.admin import admin_client, ensure_contract_topics
 from strom.streams.offsets import find_topics, partitions_of
 
 LOOK_SECONDS, TICK_SECONDS = 0.5, 5.0  # how often queries are looked at, and silences judged
@@ -37,9 +40,8 @@ class Pipeline:
     """The stages as streaming queries; `run` returns when stopped, or when caught up if only that was asked for."""
 
     def __init__(self, settings: Settings, stages: Sequence[str] = STAGES) -> None:
-        refuse_unknown(stages)
         self._settings = settings
-        self._stages = tuple(stages)
+        self._stages = with_side(stages)
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -49,11 +51,19 @@ class Pipeline:
         """False if it was to catch up and was stopped before."""
         spark = build_session(self._settings, "strom-pipeline")
         try:
+            if NORMALISE in self._stages:
+                ensure_contract_topics(self._settings)
             await_slots(spark, self._settings, 1 if until_caught_up else self._slots(), self._stop.wait)
+            if SIDE in self._stages:
+                ship_decoders(spark, self._settings)
             if until_caught_up:
                 return self.catch_up(spark)
-            with self._store_job(spark) as job, self._user_queries(spark) as own:
-                self._follow(spark, job, own, on_ready)
+            with (
+                self._side_job(spark, _now_ms()) as side,
+                self._store_job(spark) as store,
+                self._user_queries(spark) as own,
+            ):
+                self._follow(spark, side, store, own, on_ready)
             return True
         finally:
             spark.stop()
@@ -61,19 +71,23 @@ class Pipeline:
     def _slots(self) -> int:
         """The real-time query holds a task slot for each partition for good; batches need one to get on."""
         held = len(partitions_of(find_topics(self._settings, admin_client(self._settings), [topics.RAW])))
-        stores = any(stage in STORE_STAGES for stage in self._stages)
-        return (held if NORMALISE in self._stages else 0) + (1 if stores else 0)
+        batches = any(stage in (SIDE, *STORE_STAGES) for stage in self._stages)
+        return (held if NORMALISE in self._stages else 0) + (1 if batches else 0)
 
     def catch_up(self, spark: SparkSession) -> bool:
         """What is there now, and no more: first the readings, then all that is made of them. False if stopped before."""
-        with self._store_job(spark) as job:
+        with self._side_job(spark) as side, self._store_job(spark) as store:
             if NORMALISE in self._stages:
                 self._await_end(start_normalise(spark, self._settings, Trigger.AVAILABLE_NOW))
-            if job is not None and not self._stop.is_set():
+            if side is not None and not self._stop.is_set():
+                self._await_end(start_side(spark, self._settings, side, available_now=True))
+                if not self._stop.is_set():
+                    side.expire(_now_ms())
+            if store is not None and not self._stop.is_set():
                 self._await_end(
-                    start_store(spark, self._settings, job, available_now=True), job.strangers.look
+                    start_store(spark, self._settings, store, available_now=True), store.strangers.look
                 )
-                job.tick(_now_ms(), not self._stop.is_set())
+                store.tick(_now_ms(), not self._stop.is_set())
         return not self._stop.is_set()
 
     def _await_end(
@@ -91,14 +105,47 @@ class Pipeline:
             log.info("%s caught up", query.name)
 
     def _follow(
-        self, spark: SparkSession, job: StoreJob | None, own: UserQueries | None, on_ready: Callable[[], None]
+        self,
+        spark: SparkSession,
+        side: SideJob | None,
+        store: StoreJob | None,
+        own: UserQueries | None,
+        on_ready: Callable[[], None],
     ) -> None:
-        caught_up = CaughtUp(self._settings) if job is not None else None
-        raw = Kept(lambda: start_normalise(spark, self._settings)) if NORMALISE in self._stages else None
-        store = Kept(lambda: start_store(spark, self._settings, job)) if job is not None else None
-        kept = [each for each in (raw, store) if each is not None]
+        ticks = Ticks(self._settings, store, side)
+        settings = self._settings
+        raw = Kept(lambda: start_normalise(spark, settings)) if NORMALISE in self._stages else None
+        kept_store = Kept(lambda: start_store(spark, settings, store)) if store is not None else None
+        kept = [each for each in (raw, kept_store) if each is not None]
         self._await_at_work(spark, kept)
-        if job is not None and "archive" in job.stages and self._settings.lake.upkeep_minutes:
+        # The others go on without it: what it lacks (Python on the executors, say) is told, and tried again.
+        kept_side = (
+            Kept(lambda: start_side(spark, settings, side), gives_up=False) if side is not None else None
+        )
+        kept += [kept_side] if kept_side is not None else []
+        self._begin(spark, store, own, on_ready)
+        ticked = time.monotonic()
+        while not self._stop.wait(LOOK_SECONDS):
+            _look_at(spark, kept)
+            if _is_over(ticked):
+                ticked = time.monotonic()
+                ticks.tick(_now_ms(), _of(raw), _of(kept_side), _of(kept_store))
+        log.info("the pipeline stops")
+        for each in (kept_side, kept_store):
+            if each is not None:
+                let_finish(each.query)
+        if store is not None and kept_store is not None:
+            store.strangers.look(kept_store.query)
+
+    def _begin(
+        self,
+        spark: SparkSession,
+        store: StoreJob | None,
+        own: UserQueries | None,
+        on_ready: Callable[[], None],
+    ) -> None:
+        """The queries are at work: tell it, and start what goes on beside them."""
+        if store is not None and "archive" in store.stages and self._settings.lake.upkeep_minutes:
             keeping = (self._settings, spark, self._stop)
             threading.Thread(target=keep_up, args=keeping, name="strom-upkeep", daemon=True).start()
         if not self._stop.is_set():
@@ -107,21 +154,20 @@ class Pipeline:
             on_ready()
             if own is not None:
                 own.start()
-        ticked = time.monotonic()
-        while not self._stop.wait(LOOK_SECONDS):
-            _look_at(spark, kept)
-            if job is not None and store is not None and caught_up is not None and _is_over(ticked):
-                ticked = time.monotonic()
-                job.strangers.look(store.query)
-                _tick(job, caught_up, None if raw is None else raw.query, store.query)
-        log.info("the pipeline stops")
-        if job is not None and store is not None:
-            let_finish(store.query)
-            job.strangers.look(store.query)
 
     def _await_at_work(self, spark: SparkSession, kept: Sequence[Kept]) -> None:
         while not all(_is_at_work(each.query) for each in kept) and not self._stop.wait(0.1):
             _look_at(spark, kept)
+
+    @contextmanager
+    def _side_job(self, spark: SparkSession, since_ms: int = 0) -> Iterator[SideJob | None]:
+        """What `normalise` passes on; to be closed after the queries have ended."""
+        job = SideJob(self._settings, spark, since_ms=since_ms) if SIDE in self._stages else None
+        try:
+            yield job
+        finally:
+            if job is not None:
+                job.close()
 
     @contextmanager
     def _store_job(self, spark: SparkSession) -> Iterator[StoreJob | None]:
@@ -161,16 +207,12 @@ def _look_at(spark: SparkSession, kept: Sequence[Kept]) -> None:
         each.look()
 
 
+def _of(kept: Kept | None) -> StreamingQuery | None:
+    return None if kept is None else kept.query
+
+
 def _is_over(ticked: float) -> bool:
     return time.monotonic() - ticked >= TICK_SECONDS
-
-
-def _tick(job: StoreJob, caught_up: CaughtUp, raw: StreamingQuery | None, store: StreamingQuery) -> None:
-    """What time alone tells can wait until Postgres and Kafka are there again."""
-    try:
-        job.tick(_now_ms(), caught_up.tells(raw, store))
-    except StromError as error:
-        log.warning("silences are judged later: %s", error)
 
 
 def _now_ms() -> int:

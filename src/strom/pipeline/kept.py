@@ -20,10 +20,14 @@ log = logging.getLogger(__name__)
 
 
 class Kept:
-    """`look` often; `query` is the one that runs at present."""
+    """`look` often; `query` is the one that runs at present.
 
-    def __init__(self, start: Callable[[], StreamingQuery]) -> None:
+    `gives_up`: whether what fails again and again ends the pipeline. What others do not depend on is tried for ever.
+    """
+
+    def __init__(self, start: Callable[[], StreamingQuery], *, gives_up: bool = True) -> None:
         self._start = start
+        self._gives_up = gives_up
         self.query = start()
         self._failures = 0
         self._again_at: float | None = None  # when a failed one is started again
@@ -41,8 +45,8 @@ class Kept:
         reason = reason_of(self.query.exception())
         got_on = self.query.lastProgress is not None
         self._failures = 1 if got_on else self._failures + 1
-        if self._failures >= MOST_FAILURES:
+        if self._gives_up and self._failures >= MOST_FAILURES:
             raise StromError(f"the query {self.query.name} ended: {reason}", exit_code=1)
-        pause = min(FIRST_PAUSE * 2 ** (self._failures - 1), LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2 ** min(self._failures - 1, MOST_FAILURES), LONGEST_PAUSE)
         log.warning("the query %s ended (%s); it goes on in %g s", self.query.name, reason, pause)
         self._again_at = time.monotonic() + pause

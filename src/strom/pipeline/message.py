@@ -6,7 +6,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
+from strom.devices.registry import DIALECTS
 from strom.domain.obis import FREQUENT_OTHERS, MEASURED, METER_NUMBERS, Register
+from strom.pipeline.judge import matches
+from strom.streams import topics
 
 # What Spark's Kafka source gives, as far as the pipeline reads it.
 KAFKA_SOURCE = (
@@ -20,6 +23,9 @@ STRICT = {
     "allowUnquotedFieldNames": "false",
 }
 CORRUPT = "_corrupt"
+SOURCE_PATTERN = "[a-z0-9-]{1,32}"  # anything else was not written by a door of ours
+OTHER_SOURCE = "kafka"
+_USUAL_SOURCES = ("mqtt", "rest", "modbus", "http")
 FIELD_REGISTERS = (*MEASURED, *METER_NUMBERS)
 FIELD_SPELLINGS = tuple(spelling for register in FIELD_REGISTERS for spelling in register.spellings)
 
@@ -63,3 +69,17 @@ def header(name: str) -> Column:
     """The last header of this name; null where there is none."""
     none = F.array().cast("array<struct<key:string,value:binary>>")
     return F.map_from_entries(F.coalesce("headers", none)).getItem(name)
+
+
+def told_source() -> Column:
+    """The door that the record came in by."""
+    source = header(topics.HEADER_SOURCE).cast("string")
+    usual = source.isin(*_USUAL_SOURCES) | matches(source, SOURCE_PATTERN)
+    return F.when(usual, source).otherwise(OTHER_SOURCE)
+
+
+def goes_aside() -> Column:
+    """Whether native columns cannot read the record: a part of a large message, or a dialect of which they know only the name."""
+    part = header(topics.HEADER_PART).isNotNull()
+    names = [dialect.name for dialect in DIALECTS.values() if not dialect.native]
+    return part | header(topics.HEADER_DIALECT).cast("string").isin(*names) if names else part

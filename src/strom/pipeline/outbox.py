@@ -5,7 +5,7 @@ A crash in between says it again with the same key and version; the other way ro
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -24,18 +24,26 @@ _JSON = json.JSONEncoder(
 class Outbox:
     """Tells Kafka."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, **producer: Any) -> None:
         self._settings = settings
-        self._producer = open_producer(settings, "pipeline")
+        self._producer = open_producer(settings, "pipeline", **producer)
         self._refused: list[str] = []
         self.told: Counter[str] = Counter()
 
     def put(self, topic: str, key: str, value: Mapping[str, Any] | None) -> None:
         """None takes the key's value back."""
-        body = None if value is None else _JSON.encode(value).encode()
+        self.send(topic, key.encode(), None if value is None else _JSON.encode(value).encode())
+
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+    ) -> None:
         while True:
             try:
-                self._producer.produce(topic, body, key.encode(), on_delivery=self._delivered)
+                self._producer.produce(topic, value, key, headers=list(headers), on_delivery=self._delivered)
                 self.told[topic] += 1
                 return
             except BufferError:

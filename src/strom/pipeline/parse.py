@@ -2,7 +2,8 @@
 
 Nearly every message takes the short way: one `from_json` with a fixed schema. It is right whenever the JSON had no error,
 ended with a brace, and the payload holds exactly one closing brace per register that the schema found, plus the outer
-one: then nothing unknown and nothing after the object can be in it. All others take the second look.
+one: then nothing unknown and nothing after the object can be in it. All others take the second look. What native columns
+cannot read is not looked at: it has no `source` from the first step on, and the reason `ASIDE` in the end.
 
 Each projection copies its row, so there are four and not one for every thought, and each passes on only what is needed.
 The last two hold no function over arrays: Spark writes one loop for them, which copies nothing between them.
@@ -24,42 +25,39 @@ from strom.pipeline.judge import (
     is_bad_other,
     is_last,
     last_level,
-    matches,
     other_member,
     owner_name,
     with_value,
 )
-from strom.pipeline.message import CORRUPT, entries, header, members
+from strom.pipeline.message import CORRUPT, entries, goes_aside, header, members, told_source
 from strom.pipeline.reading_json import reading_json
-from strom.pipeline.second_look import second_look
+from strom.pipeline.second_look import passed_on, second_look
 from strom.streams import topics
 
-_SOURCE_PATTERN = "[a-z0-9-]{1,32}"  # anything else was not written by a door of ours
-_USUAL_SOURCES = ("mqtt", "rest", "modbus", "http")
+ASIDE = "aside"  # in the place of a reason: nothing is wrong with it, the side query reads it
 _LATEST_MS = 4_102_444_800_000  # 2100: an arrival after that was not told by a door of ours
 _CARRIED = ("key", "value", "headers", "origin", "published", "received_ms", "source")
 
 
 def parse(raw: DataFrame) -> DataFrame:
-    """Columns of the Kafka source in; out: `reason` (null for a reading), `meter`, `reading` (its JSON), `headers`, `origin`, and the raw key and value."""
+    """Columns of the Kafka source in; out: `reason` (null for a reading, `ASIDE` for the side query), `meter`, `reading` (its JSON), `headers`, `origin`, `received_ms`, and the raw key and value."""
     return raw.transform(_arrived).transform(_taken_apart).transform(_judged).transform(_outcome)
 
 
 def _arrived(raw: DataFrame) -> DataFrame:
     """Where and when the record came from, and its members."""
-    source = header(topics.HEADER_SOURCE).cast("string")
     told = header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
     sane = told.between(values.EARLIEST_SECONDS * 1000, _LATEST_MS)
     place = ("topic", F.col("partition").cast("string"), F.col("offset").cast("string"))
-    usual = source.isin(*_USUAL_SOURCES) | matches(source, _SOURCE_PATTERN)
+    nothing = F.lit(None)
     return raw.select(
         *_CARRIED[:3],
         F.concat_ws("/", *place).alias("origin"),
         header(topics.HEADER_PUBLISHED).alias("published"),
         F.when(sane, told).otherwise(F.unix_millis("timestamp")).alias("received_ms"),
-        F.when(usual, source).otherwise("kafka").alias("source"),
+        F.when(goes_aside(), nothing).otherwise(told_source()).alias("source"),
         header(topics.HEADER_TOPIC).cast("string").alias("mqtt_topic"),
-        members(_text()).alias("message"),
+        F.when(goes_aside(), nothing).otherwise(members(_text())).alias("message"),
     )
 
 
@@ -86,7 +84,9 @@ def _taken_apart(arrived: DataFrame) -> DataFrame:
         F.when(~may_stand, with_value(numbers.listed(texts), numbers.judged)).alias("numbers"),
         _latest(times, earliest, latest).alias("meter_s"),
         ((earliest != 0) | (latest != 0)).alias("told"),
-        F.when(~_is_ordinary(message(CORRUPT), found), second_look(_text())).alias("look"),
+        F.when(F.col("source").isNull(), passed_on(ASIDE))
+        .when(~_is_ordinary(message(CORRUPT), found), second_look(_text()))
+        .alias("look"),
     )
 
 
@@ -140,7 +140,7 @@ def _outcome(judged: DataFrame) -> DataFrame:
     meter = F.coalesce("own_name", "meter_number", "level")
     reason = F.coalesce("look_reason", F.when(meter.isNull(), rules.NO_METER))
     return judged.select(
-        *("key", "value", "headers", "origin", "published"),
+        *("key", "value", "headers", "origin", "published", "received_ms"),
         meter.alias("meter"),
         reason.alias("reason"),
         F.when(reason.isNull(), reading_json(meter)).alias("reading"),

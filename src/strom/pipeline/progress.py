@@ -18,27 +18,49 @@ _LOOK_BACK = (
 )
 
 
-class CaughtUp:
-    """Compares how far the queries are with the ends of the topics."""
+class Ends:
+    """Compares how far a query is with the end of its topic."""
 
     def __init__(self, settings: Settings) -> None:
         self._consumer = Consumer(
             {"bootstrap.servers": settings.kafka_bootstrap, "group.id": "strom-pipeline-progress"}
         )
+
+    def are_reached(self, query: StreamingQuery, topic: str) -> bool:
+        """Whether the query has done all that the topic holds; nobody can tell while Kafka is away."""
+        try:
+            ends = _ends(self._consumer, topic)
+        except KafkaException:
+            return False
+        return _reached(_position(query, topic), ends)
+
+
+class CaughtUp:
+    """Compares how far the queries are with the ends of the topics."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._ends = Ends(settings)
         try:
             self._backlog = Backlog(settings)
         except KafkaException as error:
             raise as_strom_error(settings, "tell how far its topics go", error) from None
 
-    def tells(self, raw: StreamingQuery | None, store: StreamingQuery) -> bool:
-        """Whether all of `readings` is taken in and the real-time query is past what was waiting at the start."""
+    def tells(self, raw: StreamingQuery | None, side: StreamingQuery | None, store: StreamingQuery) -> bool:
+        """Whether the real-time query is past what was waiting at the start, and what it writes is all taken in.
+
+        In the order of the way: what one has done, the next has before it.
+        """
+        return (
+            self.is_past_backlog(raw)
+            and (side is None or self._ends.are_reached(side, topics.SIDE))
+            and self._ends.are_reached(store, topics.READINGS)
+        )
+
+    def is_past_backlog(self, raw: StreamingQuery | None) -> bool:
         try:
-            if raw is not None and not self._backlog.is_done(_position(raw, topics.RAW)):
-                return False
-            ends = _ends(self._consumer, topics.READINGS)
+            return raw is None or self._backlog.is_done(_position(raw, topics.RAW))
         except (KafkaException, StromError):
             return False  # nobody can tell while Kafka or Postgres is away
-        return _reached(_position(store, topics.READINGS), ends)
 
 
 class Backlog:

@@ -1,4 +1,4 @@
-"""The pipeline's streaming queries: a topic as it grows, `normalise` on it, and the stages on `readings`."""
+"""The pipeline's streaming queries: a topic as it grows, `normalise` on it, what that passes on, and the stages on `readings`."""
 
 from enum import Enum
 
@@ -8,10 +8,16 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.pipeline.normalise import normalise
 from strom.pipeline.readings import typed_readings
-from strom.pipeline.stages import NORMALISE
+from strom.pipeline.side_job import SideJob
+from strom.pipeline.sink import sink_options
+from strom.pipeline.stages import NORMALISE, SIDE
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.admin import admin_client
+from strom.streams.offsets import find_topics
+
+_SIDE_BATCH = 100_000  # records in one: some seconds of decoding, and what is repeated after a kill
 
 
 class Trigger(Enum):
@@ -47,22 +53,14 @@ def start_normalise(
     checkpoint: str | None = None,
     start: str = "earliest",
 ) -> StreamingQuery:
-    """The raw topic to `readings` and dead letters."""
+    """The raw topic to `readings`, dead letters and the side topic."""
+    side_partitions = find_topics(settings, admin_client(settings), [topics.SIDE])[topics.SIDE]
     writer = (
-        normalise(source(spark, settings, topics.RAW, start=start))
+        normalise(source(spark, settings, topics.RAW, start=start), side_partitions)
         .writeStream.format("kafka")
         .queryName(NORMALISE)
         .outputMode("update")
-        .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
-        .option("kafka.max.request.size", str(2 * topics.MAX_MESSAGE_BYTES))
-        .option("kafka.compression.type", "lz4")
-        # A backlog goes out in full requests; what comes one by one does not wait for company.
-        .option("kafka.batch.size", str(256 * 1024))
-        .option("kafka.linger.ms", "20" if trigger is Trigger.AVAILABLE_NOW else "0")
-        # Rows must reach a partition in order and without gaps, or a repeat could not be told from a new one.
-        .option("kafka.acks", "all")
-        .option("kafka.enable.idempotence", "true")
-        .option("kafka.delivery.timeout.ms", str(2**31 - 1))
+        .options(**sink_options(settings, linger_ms=20 if trigger is Trigger.AVAILABLE_NOW else 0))
         .option("checkpointLocation", checkpoint or f"{settings.checkpoint_root}/{NORMALISE}")
     )
     if trigger is Trigger.AVAILABLE_NOW:
@@ -73,6 +71,21 @@ def start_normalise(
         realTime=settings.pipeline.realtime_batch
     )
     return realtime.start()
+
+
+def start_side(
+    spark: SparkSession, settings: Settings, job: SideJob, *, available_now: bool = False
+) -> StreamingQuery:
+    """The side topic to `readings` and dead letters."""
+    records = source(spark, settings, topics.SIDE, min(_SIDE_BATCH, settings.pipeline.max_batch))
+    writer = (
+        records.writeStream.foreachBatch(job.process)
+        .queryName(SIDE)
+        .option("checkpointLocation", f"{settings.checkpoint_root}/{SIDE}")
+    )
+    if available_now:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{settings.pipeline.side_seconds} seconds").start()
 
 
 def start_store(

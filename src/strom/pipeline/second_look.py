@@ -38,6 +38,11 @@ def second_look(text: Column) -> Column:
     return with_value(F.from_json(wrapped, "array<string>", STRICT), judged)
 
 
+def passed_on(word: str) -> Column:
+    """In the place of a look, for what is not looked at."""
+    return _refused(word)
+
+
 def _last_wins(members: Column) -> Column:
     return F.map_from_entries(F.map_entries(members))
 

@@ -75,7 +75,16 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
     given = {"spark.driver.host": host, "spark.jars.packages": settings.spark.packages} | settings.spark.conf
     for option, value in given.items():
         builder = builder if value is None else builder.config(option, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    session.sparkContext.pythonExec = _executors_python(settings, session.sparkContext.pythonExec)
+    return session
+
+
+def _executors_python(settings: Settings, chosen: str) -> str:
+    """As the setting says, or PYSPARK_PYTHON; without either the path of this one, and not the first `python3` there is."""
+    if settings.spark.python is not None:
+        return settings.spark.python
+    return sys.executable if chosen == "python3" else chosen
 
 
 def _java_options(more: str | None) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from strom.errors import StromError
 
 NORMALISE = "normalise"
+SIDE = "side"  # what native columns cannot read; goes with `normalise`, which passes it on
 STORE_STAGES = ("archive", "profile", "latest", "watch")  # those on `readings`, which share one read of it
 QUERIES = "queries"  # those that users keep in a folder; none without one
-STAGES = (NORMALISE, *STORE_STAGES, QUERIES)
+STAGES = (NORMALISE, SIDE, *STORE_STAGES, QUERIES)
 
 # Late readings are looked up in the lake; alerts need the series and the intervals.
 _NEEDS = {"profile": ("archive", "latest"), "watch": ("archive", "latest", "profile")}
@@ -17,6 +18,13 @@ def refuse_unknown(stages: Sequence[str]) -> None:
     unknown = [stage for stage in stages if stage not in STAGES]
     if unknown:
         raise StromError(f"{unknown[0]} is not a stage of the pipeline; the stages are {', '.join(STAGES)}.")
+
+
+def with_side(stages: Sequence[str]) -> tuple[str, ...]:
+    """These in their order, with the side query where `normalise` passes records on to it."""
+    refuse_unknown(stages)
+    wanted = {*stages, SIDE} if NORMALISE in stages else {*stages}
+    return tuple(stage for stage in STAGES if stage in wanted)
 
 
 def with_needed(stages: Sequence[str]) -> tuple[str, ...]:

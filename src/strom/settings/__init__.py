@@ -4,8 +4,9 @@
 default and its meaning in one section here and nowhere else; `docs/settings.md` is checked against it.
 """
 
+from strom.settings.checks import check_areas
 from strom.settings.described import Described, described, setting_names
-from strom.settings.groups import MeterRules
+from strom.settings.groups import MeterAreas, MeterRules
 from strom.settings.lake import LakeSettings
 from strom.settings.load import FILE_NAME, load_settings
 from strom.settings.model import ENV_PREFIX, PageSettings, PipelineSettings, Settings, SqlSettings
@@ -18,6 +19,7 @@ from strom.settings.outlets import (
 )
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import shown_url
+from strom.settings.sending import AreaSettings, PartsSettings
 from strom.settings.servers import (
     DEFAULT_SCHEMA,
     SAFE_COPIES,
@@ -39,16 +41,19 @@ __all__ = [
     "SCHEMA_PATTERN",
     "AlertMqttSettings",
     "AlertsSettings",
+    "AreaSettings",
     "BridgeSettings",
     "Described",
     "GroupSettings",
     "KafkaSettings",
     "LakeSettings",
     "MailSettings",
+    "MeterAreas",
     "MeterRules",
     "MqttSettings",
     "OutletSettings",
     "PageSettings",
+    "PartsSettings",
     "PipelineSettings",
     "PostgresSettings",
     "RuleSettings",
@@ -56,6 +61,7 @@ __all__ = [
     "SparkSettings",
     "SqlSettings",
     "WebhookSettings",
+    "check_areas",
     "described",
     "has_display",
     "java_home",

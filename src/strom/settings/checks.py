@@ -17,6 +17,7 @@ def check(settings: Settings) -> None:
     _check_zone(settings)
     _check_dialects(settings)
     _check_tasmota_names(settings)
+    check_areas(settings)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))
@@ -79,6 +80,15 @@ def _check_tasmota_names(settings: Settings) -> None:
                 f"tasmota_names: {name!r} is {told!r}: write a field of a reading and its unit, such as 'import_wh kWh' or "
                 f"'net_w W'; fields are {', '.join([*units.UNITS, units.METER_NUMBER])}."
             )
+
+
+def check_areas(settings: Settings) -> None:
+    """Without any, the choice would silently be the other one."""
+    if settings.kafka.partitioner == "area" and not settings.areas:
+        raise StromError(
+            'kafka.partitioner is "area", but there is none: write [areas.NAME] with meters = ["haus-*", …], '
+            'or choose "key".'
+        )
 
 
 def _check_order(section: str, rules: RuleSettings) -> None:

@@ -19,6 +19,7 @@ from strom.settings.outlets import (
 )
 from strom.settings.rules import GroupSettings, RuleSettings
 from strom.settings.section import Section
+from strom.settings.sending import AreaSettings, PartsSettings
 from strom.settings.servers import (
     BROKER_STEP,
     DEFAULT_SCHEMA,
@@ -47,6 +48,11 @@ class PipelineSettings(Section):
     )
     trigger_seconds: float = Field(
         5.0, gt=0, description="Pause between micro-batches of the queries on `readings`."
+    )
+    side_seconds: float = Field(
+        1.0,
+        gt=0,
+        description="Pause between micro-batches of the side query: dialects that native columns cannot read, and parts of large messages.",
     )
     max_batch: int = Field(
         1_000_000,
@@ -83,6 +89,11 @@ class Settings(Section):
         Path(".strom"), description="Folder of data, logs and pid files; deleting it deletes everything."
     )
     kafka: KafkaSettings = KafkaSettings()
+    parts: PartsSettings = PartsSettings()
+    areas: dict[str, AreaSettings] = Field(
+        {},
+        description='Meters that share a partition with `kafka.partitioner = "area"`: `[areas.NAME]` with `meters`.',
+    )
     mqtt: MqttSettings = MqttSettings()
     bridge: BridgeSettings = BridgeSettings()
     postgres: PostgresSettings = PostgresSettings()

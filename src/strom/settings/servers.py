@@ -1,6 +1,7 @@
 """Where Kafka, MQTT and Postgres are, or how they are started here."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -34,6 +35,10 @@ class KafkaSettings(Section):
     )
     retention_hours: int = Field(
         168, ge=1, description="How long the raw, readings, alerts and dead-letter topics keep records."
+    )
+    partitioner: Literal["key", "area"] = Field(
+        "key",
+        description="What chooses a record's partition: its key, or the area of the meter that is its key, see `areas`.",
     )
 
 

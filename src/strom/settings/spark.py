@@ -45,6 +45,10 @@ class SparkSettings(Section):
     java_options: str | None = Field(
         None, description="More options for the Java of the Spark driver and of the executors on a cluster."
     )
+    python: str | None = Field(
+        None,
+        description="Python of the executors, which the side query needs; empty: PYSPARK_PYTHON, or the path that it has here.",
+    )
     wait_seconds: float = Field(
         60.0, gt=0, description="How long to wait for executors of a cluster before giving up."
     )

@@ -19,8 +19,15 @@ HEADER_TOPIC = "strom-topic"  # the MQTT topic it came on
 HEADER_PUBLISHED = "strom-published"  # epoch ms when the sender published it, where it tells
 HEADER_REASON = "strom-reason"
 HEADER_DETAIL = "strom-detail"
-HEADER_ORIGIN = "strom-origin"  # topic/partition/offset of the raw record
+HEADER_ORIGIN = (
+    "strom-origin"  # topic/partition/offset of the raw record; behind the topic `:` and a way of these
+)
 HEADER_REDRIVEN = "strom-redriven"  # partition/offset of the dead letter that was sent in anew
+
+# A reading that did not come straight from `normalise` tells by which way it came: `sma-kafka:side/3/17`. Each way has
+# its own order, and hence its own marks of what was taken in. No topic has a colon in its name.
+WAY_SIDE = f"{RAW}:side"  # decoded by the side query
+WAY_PARTS = f"{RAW}:parts"  # put together from parts; the place is that of the part that came last
 
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # room for 1 MB of payload and its headers
 
@@ -46,3 +53,9 @@ CONTRACT = (
     Topic(ALERTS, False, "alerts as they open and close; key = meter"),
     Topic(METERS, True, "the latest state of each meter; key = meter"),
 )
+
+
+def raw_place(origin: str) -> str:
+    """The place of the raw record, by whichever way the reading came."""
+    topic, slash, place = origin.partition("/")
+    return topic.partition(":")[0] + slash + place

@@ -1,0 +1,81 @@
+"""Records of the side topic as frames: whole messages, which Python decodes on the executors, and where parts of large ones stand.
+
+No source and no sink; the parts are put together by `side_job.py`.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from strom.devices.registry import DIALECTS, Dialect
+from strom.pipeline.decoding import decoded, decoders_of
+from strom.pipeline.message import header, told_source
+from strom.pipeline.normalise import and_headers, reading_headers, refusal
+from strom.pipeline.readings import parts_of_origin
+from strom.streams import topics
+
+_DECODED = "struct<reason:string,detail:string,meter:string,reading:binary>"
+_IS_OURS = f"(raw_offset IS NOT NULL AND raw_topic = '{topics.RAW}' AND received_ms IS NOT NULL)"
+
+
+def whole_messages(records: DataFrame, dialects: Mapping[str, Dialect] = DIALECTS) -> DataFrame:
+    """Columns of the Kafka source in, columns of the Kafka sink out: what is no part, as readings and dead letters.
+
+    The order of the records stays: those of one raw partition must reach `readings` in it.
+    """
+    decode = F.udf(partial(decoded, decoders_of(dialects)), _DECODED, useArrow=False)
+    found = (
+        _placed(records)
+        .where(f"{_IS_OURS} AND part IS NULL")
+        .select(
+            *("key", "value", "headers", "received_ms"),
+            F.concat_ws("/", F.lit(topics.WAY_SIDE), "raw_partition", "raw_offset").alias("origin"),
+            header(topics.HEADER_PUBLISHED).alias("published"),
+            header(topics.HEADER_DIALECT).cast("string").alias("dialect"),
+            told_source().alias("source"),
+            header(topics.HEADER_TOPIC).cast("string").alias("mqtt_topic"),
+        )
+        .withColumn("found", decode("value", "dialect", "received_ms", "source", "mqtt_topic"))
+        .withColumn("reason", F.col("found.reason"))
+    )
+    is_reading = F.col("reason").isNull()
+    return found.select(
+        F.when(is_reading, topics.READINGS).otherwise(topics.DEAD_LETTER).alias("topic"),
+        F.when(is_reading, F.col("found.meter").cast("binary")).otherwise(F.col("key")).alias("key"),
+        F.when(is_reading, F.col("found.reading")).otherwise(F.col("value")).alias("value"),
+        F.when(is_reading, reading_headers())
+        .otherwise(and_headers(*refusal(F.col("found.detail"))))
+        .alias("headers"),
+    )
+
+
+def apart(records: DataFrame) -> DataFrame:
+    """All the others, without their bytes: parts, in the fields of `parts.Seen`, and what `normalise` did not write, with no raw place."""
+    return (
+        _placed(records)
+        .where(f"NOT ({_IS_OURS}) OR part IS NOT NULL")
+        .select(
+            *("partition", "offset", "raw_partition"),
+            F.expr(f"IF({_IS_OURS}, raw_offset, NULL)").alias("raw_offset"),
+            "received_ms",
+            F.unix_millis("timestamp").alias("at_ms"),
+            "part",
+            F.xxhash64("key").alias("key"),
+            F.xxhash64("value").alias("bytes"),
+            F.coalesce(F.length("value"), F.lit(0)).alias("size"),
+            header(topics.HEADER_REDRIVEN).isNotNull().alias("redriven"),
+        )
+    )
+
+
+def _placed(records: DataFrame) -> DataFrame:
+    """With the place of the raw record, when it arrived, and of which message it says that it is a part."""
+    return records.withColumns(
+        {
+            "origin": header(topics.HEADER_ORIGIN).cast("string"),
+            "received_ms": header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint"),
+            "part": header(topics.HEADER_PART).cast("string"),
+        }
+    ).withColumns(parts_of_origin())

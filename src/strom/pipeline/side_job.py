@@ -1,0 +1,132 @@
+"""Takes in micro-batches of the side topic: whole messages are decoded on the executors, parts of large ones gathered here.
+
+Every batch can be repeated: the state before it is written down, and what comes of it carries the place of its raw
+record, by which a repeat is told.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from strom.devices.registry import Dialect, dialects_of
+from strom.pipeline.batch_states import BatchStates
+from strom.pipeline.large import LargeMessages
+from strom.pipeline.parts import Parts, Seen
+from strom.pipeline.side import apart, whole_messages
+from strom.pipeline.sink import sink_options
+from strom.pipeline.stages import SIDE
+from strom.settings import Settings
+from strom.streams import topics
+
+_LAST = 2**62  # after every batch
+_LINGER_MS = 20
+
+log = logging.getLogger(__name__)
+
+
+class SideJob:
+    """`process` and `expire` may be called from different threads.
+
+    `since_ms`: nothing counts as waited for before, since what came may not have been read yet.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        spark: SparkSession,
+        dialects: Mapping[str, Dialect] | None = None,
+        since_ms: int = 0,
+    ) -> None:
+        self._settings, self._since_ms = settings, since_ms
+        self._dialects = dialects_of(settings) if dialects is None else dialects
+        self._states = BatchStates(spark, f"{settings.checkpoint_root}/{SIDE}/parts")
+        self._lock = threading.Lock()
+        self._parts: Parts | None = None  # as they are after the batch of this number
+        self._batch = -1
+
+    def process(self, batch: DataFrame, number: int) -> None:
+        """Take in one micro-batch; repeated, it sends the same again."""
+        with self._lock:
+            self._write(whole_messages(batch, self._dialects))
+            found = apart(batch).collect()
+            if foreign := [row for row in found if row.raw_offset is None]:
+                _tell_of(foreign)
+            if len(found) > len(foreign):
+                self._gather(sorted(Seen(*row) for row in found if row.raw_offset is not None), number)
+
+    def has_overdue(self, now_ms: int) -> bool:
+        """Cheap; False while a batch is under way."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            return bool(self._newest().overdue(self._waited_until(now_ms)))
+        finally:
+            self._lock.release()
+
+    def expire(self, now_ms: int) -> None:
+        """Give up messages whose parts have not come for too long. Only where all that was sent has been read."""
+        with self._lock:
+            parts = self._newest()
+            if overdue := parts.overdue(self._waited_until(now_ms)):
+                self._parts = None
+                for bad in parts.give_up(overdue):
+                    self._large.send(bad)
+                self._keep(parts, self._batch)
+
+    def close(self) -> None:
+        if "_large" in self.__dict__:
+            self._large.close()
+
+    @cached_property
+    def _large(self) -> LargeMessages:
+        """Nobody needs it while there are no parts."""
+        return LargeMessages(self._settings, self._dialects)
+
+    def _write(self, records: DataFrame) -> None:
+        records.write.format("kafka").options(**sink_options(self._settings, _LINGER_MS)).save()
+
+    def _gather(self, seen: Sequence[Seen], number: int) -> None:
+        """In the order of their places, so that the same comes of a batch that is repeated."""
+        parts, self._parts = self._before(number), None
+        for each in seen:
+            for outcome in parts.take(each):
+                self._large.send(outcome)
+        self._keep(parts, number)
+
+    def _keep(self, parts: Parts, number: int) -> None:
+        self._states.save(number, parts.as_state())
+        self._parts, self._batch = parts, number
+
+    def _before(self, number: int) -> Parts:
+        if self._parts is not None and self._batch < number:
+            return self._parts
+        limits = self._settings.parts.memory_bytes, self._settings.parts.unfinished
+        found = self._states.before(number)
+        return Parts(*limits) if found is None else Parts.of_state(found[1], *limits)
+
+    def _newest(self) -> Parts:
+        if self._parts is None:
+            found = self._states.before(_LAST)
+            self._batch = -1 if found is None else found[0]
+            self._parts = self._before(_LAST)
+        return self._parts
+
+    def _waited_until(self, now_ms: int) -> int:
+        """A part that came before that has been waited for long enough."""
+        waited = round(self._settings.parts.wait_seconds * 1000)
+        return now_ms - waited if now_ms - waited >= self._since_ms else 0
+
+
+def _tell_of(rows: Sequence[Row]) -> None:
+    first = min((row.partition, row.offset) for row in rows)
+    log.warning(
+        "%s records in %s were not written by normalise and were left out, the first one at %s/%d/%d; send messages to %s instead",
+        f"{len(rows):,}",
+        topics.SIDE,
+        topics.SIDE,
+        *first,
+        topics.RAW,
+    )

@@ -1,0 +1,72 @@
+"""The running pipeline, killed while a large message lacks a part: what was noted of it is there again."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from strom.settings import PartsSettings, PostgresSettings, Settings
+from strom.stack.supervisor import Stack
+from strom.streams import topics
+from strom.streams.chunks import split
+from strom.streams.consumer import Record, Records
+from strom.streams.producer import open_producer
+from strom.streams.start import EARLIEST
+from tests.pipeline.passing import message
+from tests.running import running
+from tests.streams.writing import SECONDS
+from tests.waiting import until
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+NOWHERE = PostgresSettings(url="postgresql://strom@127.0.0.1:1/strom")
+WORDS = ("pipeline", "run", "--only", "normalise")
+
+Sent = tuple[bytes, str]  # bytes and header of a part
+
+
+def parts_of(name: str) -> list[Sent]:
+    value = message(name, filler="x" * 1000)
+    return [(piece, part.header.decode()) for part, piece in split(value, 400)]
+
+
+def send(settings: Settings, parts: Sequence[Sent]) -> None:
+    """Without a word of when they arrived, as any program may."""
+    producer = open_producer(settings, "strom-test")
+    for value, header in parts:
+        producer.produce(topics.RAW, value, b"haus", headers=[(topics.HEADER_PART, header)])
+    assert producer.flush(SECONDS) == 0
+
+
+def records(settings: Settings, topic: str) -> list[Record]:
+    with Records(settings, [topic], start=EARLIEST, until_end=True) as found:
+        return list(found)
+
+
+def test_a_message_whose_last_part_comes_after_a_kill_is_one_reading_and_what_never_comes_a_dead_letter(
+    own_settings: Settings,
+) -> None:
+    settings = own_settings.model_copy(update={"postgres": NOWHERE})
+    states = Path(settings.checkpoint_root) / "side" / "parts"
+    first, second, missing = parts_of("first"), parts_of("second"), parts_of("missing")
+    with Stack(own_settings, ["kafka"]):
+        with running(settings, "pipeline", *WORDS) as pipeline:
+            send(settings, [*first[:-1], *missing[1:]])
+            until(lambda: list(states.glob("*-0")), "the parts are noted", SECONDS)
+            pipeline.kill()
+        with running(settings, "pipeline", *WORDS):
+            send(settings, [*second, *first[-1:]])
+            readings = until(
+                lambda: found if len(found := records(settings, topics.READINGS)) == 2 else None,
+                "both readings",
+                SECONDS,
+            )
+        hasty = settings.model_copy(update={"parts": PartsSettings(wait_seconds=1)})
+        with running(hasty, "pipeline", *WORDS):
+            until(lambda: records(settings, topics.DEAD_LETTER), "the dead letters", SECONDS)
+        letters = records(settings, topics.DEAD_LETTER)
+        assert len(records(settings, topics.READINGS)) == len(readings)
+    raw = {record.key: (record.header(topics.HEADER_ORIGIN) or "").split("/")[0] for record in readings}
+    assert raw == {b"first": topics.WAY_PARTS, b"second": topics.WAY_PARTS}
+    assert [(letter.value, letter.header(topics.HEADER_REASON)) for letter in letters] == [
+        (value, "bad-chunk") for value, _ in missing[1:]
+    ]
