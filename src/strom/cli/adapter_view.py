@@ -96,7 +96,7 @@ def _done(boxes: Sequence[Box], publisher: Publisher | None) -> str:
     for name in ("rest", "modbus"):
         if any(name in box.ports for box in boxes):
             answers = sum(getattr(box, name).answers for box in boxes)
-            parts.append(f"{answers:,} answers by {'REST' if name == 'rest' else 'Modbus'}")
+            parts.append(f"asked {answers:,}× by {'REST' if name == 'rest' else 'Modbus'}")
     refused = sum(box.connections.refused for box in boxes)
     parts += [f"{refused:,} connections refused"] if refused else []
     return ", ".join(parts)

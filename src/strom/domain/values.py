@@ -122,9 +122,8 @@ def plausible_time(seconds: Decimal, received_ms: int) -> bool:
 def _structure_text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (
-        RecursionError
-    ):  # just deep enough to be read and not to be written: how it begins is all that counts
+    except RecursionError:
+        # Just deep enough to be read and not to be written: how it begins is all that counts.
         return "[" if isinstance(value, list) else '{":'
 
 

@@ -134,7 +134,7 @@ def test_the_command_tells_where_its_boxes_are_and_ends_cleanly(
         assert words in output
     assert re.search(r"^token = \"[0-9a-f]{32}\"$", output, re.MULTILINE)
     assert re.search(r"^fingerprint = \"[0-9a-f]{64}\"$", output, re.MULTILINE)
-    assert re.search(r"^[1-9]\d* published, 0 answers by REST\.$", output, re.MULTILINE)
+    assert re.search(r"^[1-9]\d* published, asked 0× by REST\.$", output, re.MULTILINE)
 
 
 def test_what_the_command_prints_is_enough_to_ask_it(own_settings: Settings) -> None:
@@ -154,7 +154,7 @@ def test_what_the_command_prints_is_enough_to_ask_it(own_settings: Settings) -> 
     until(answer)
     output, _ = run.end(signal.SIGTERM)
     assert f"127.0.0.1:{modbus_port}" in output
-    assert "answers by REST" in output
+    assert re.search(r"^asked [1-9]\d*× by REST, asked 0× by Modbus\.$", output, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
