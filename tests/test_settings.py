@@ -55,6 +55,9 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
             {},
             "pipeline.late_days is 29, but lake.keep_days is 30: late readings are put in their place from the lake",
         ),
+        ("[page]\ntimezone = 'Vienna'\n", {}, "page.timezone is 'Vienna': there is no such time zone"),
+        ("[page]\ntimezone = 'Europe'\n", {}, "page.timezone is 'Europe': there is no such time zone"),
+        ("[page]\ntimezone = '../x'\n", {}, "page.timezone is '../x': there is no such time zone"),
         ("kafka = [", {}, "strom.toml is not valid TOML"),
         ("kafka = 5\n", {}, "strom.toml: kafka is a section; write [kafka] and its settings below it"),
         (
@@ -120,6 +123,28 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
             {"STROM_GROUPS": '{"big": {"meters": ["a"], "noise": 1}}'},
             "STROM_GROUPS: groups.big.noise is not a setting of Strom; did you mean groups.big.noise_wh",
         ),
+        (
+            "[dialects]\n'p1/+/telegram' = 'dsmr'\n",
+            {},
+            "dialects: 'p1/+/telegram' is to be 'dsmr', but there is no such dialect; there are adapter_json, dsmr_p1, "
+            "tasmota_sml, shelly_3em.",
+        ),
+        (
+            "",
+            {"STROM_DIALECTS": '{"tele/+x/SENSOR": "tasmota_sml"}'},
+            "dialects: 'tele/+x/SENSOR' is no MQTT topic filter; write levels with / between",
+        ),
+        ("[dialects]\n'a/#/b' = 'dsmr_p1'\n", {}, "dialects: 'a/#/b' is no MQTT topic filter"),
+        ("", {"STROM_DIALECTS": '{"": "dsmr_p1"}'}, "dialects: '' is no MQTT topic filter"),
+        ("[dialects]\n'$share/x/a' = 'dsmr_p1'\n", {}, "dialects: '$share/x/a' is no MQTT topic filter"),
+        ("[dialects]\n'a' = 5\n", {}, "strom.toml: dialects.a is 5: input should be a valid string"),
+        ("dialects = 5\n", {}, "strom.toml: dialects is a section"),
+        (
+            "[tasmota_names]\nBezug = 'import_wh MWh'\n",
+            {},
+            "tasmota_names: 'Bezug' is 'import_wh MWh': write a field of a reading and its unit, such as 'import_wh kWh'",
+        ),
+        ("[tasmota_names]\nBezug = 'bezug kWh'\n", {}, "tasmota_names: 'Bezug' is 'bezug kWh'"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(
@@ -129,6 +154,15 @@ def test_a_wrong_setting_is_refused_by_name(
         load(tmp_path, toml, environment=environment)
     assert str(refused.value).startswith(sentence)
     assert refused.value.exit_code == 2
+
+
+def test_the_rules_of_dialects_keep_their_order_in_a_child(tmp_path: Path) -> None:
+    toml = "[dialects]\n'z/+' = 'dsmr_p1'\n'a.b/#' = 'shelly_3em'\n[tasmota_names]\nBezug = 'import_wh kWh'\n"
+    settings = load(tmp_path, toml)
+    assert list(settings.dialects.items()) == [("z/+", "dsmr_p1"), ("a.b/#", "shelly_3em")]
+    child = load_settings(environment=settings.as_environment(), folder=tmp_path / "elsewhere")
+    assert list(child.dialects.items()) == list(settings.dialects.items())
+    assert child.tasmota_names == {"Bezug": "import_wh kWh"}
 
 
 def test_a_schema_of_its_own_is_part_of_the_connection_url(tmp_path: Path) -> None:

@@ -106,12 +106,12 @@ def show(
                     f"there is no such dead letter at {place}; `strom dead-letters list` shows what there is."
                 )
         for place in places:
-            show_letter(console, found[place], settings.page.timezone)
+            show_letter(console, found[place], settings)
         return
     count = 0
     for count, letter in enumerate(dead_letters(settings, wanted), start=1):
         if count <= limit:
-            show_letter(console, letter, settings.page.timezone)
+            show_letter(console, letter, settings)
     print(f"{count:,} dead letters" + (f", {limit:,} shown" if count > limit else ""))
 
 
@@ -137,7 +137,7 @@ def redrive(
     if dry_run:
         done = redriven(settings)
         todo = (letter for letter in dead_letters(settings, wanted) if letter.identity not in done)
-        outcomes = Counter("reason" not in decoded(letter) for letter in todo)
+        outcomes = Counter("reason" not in decoded(letter, settings) for letter in todo)
         print(f"{outcomes.total():,} would be sent; {outcomes[True]:,} of them can be read now.")
         return
     before = 0

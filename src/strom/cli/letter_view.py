@@ -9,9 +9,13 @@ from rich.console import Console
 
 from strom.cli.record_view import safe
 from strom.cli.record_view import show as show_record
-from strom.devices import adapter_json
+from strom.devices.registry import dialects_of
+from strom.domain.dialects import ADAPTER_JSON
 from strom.domain.reading import Rejected, time_text
+from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.chunks import parse_part
+from strom.streams.consumer import Record
 from strom.streams.dead_letters import DeadLetter
 
 
@@ -39,10 +43,15 @@ def line(letter: DeadLetter, redriven: bool, zone: str) -> str:
     ).rstrip()
 
 
-def decoded(letter: DeadLetter) -> dict[str, Any]:
+def decoded(letter: DeadLetter, settings: Settings) -> dict[str, Any]:
+    """What it would be now, in the dialect that it came in; one that nobody knows is read as an adapter's."""
     record = letter.record
+    if record.header(topics.HEADER_PART) is not None:
+        return {"reason": letter.reason, "detail": _of_a_part(record)}
+    known = dialects_of(settings)
+    speaking = known.get(record.header(topics.HEADER_DIALECT) or ADAPTER_JSON, known[ADAPTER_JSON])
     try:
-        return adapter_json.decode(
+        return speaking.decode(
             record.value or b"",
             received_ms=letter.arrived_ms,
             source=record.header(topics.HEADER_SOURCE) or "kafka",
@@ -52,13 +61,20 @@ def decoded(letter: DeadLetter) -> dict[str, Any]:
         return {"reason": rejected.reason, "detail": rejected.detail}
 
 
-def show(console: Console, letter: DeadLetter, zone: str) -> None:
-    show_record(console, letter.record, zone)
-    console.print(f"now: {_now(letter)}", markup=False, soft_wrap=True)
+def _of_a_part(record: Record) -> str:
+    part = parse_part(record.header(topics.HEADER_PART))
+    if part is None:
+        return f"the header {topics.HEADER_PART} is none of a part of a large message"
+    return f"part {part.index + 1} of {part.count} of a large message; redriven with the others it is put together and read"
 
 
-def _now(letter: DeadLetter) -> str:
-    found = decoded(letter)
+def show(console: Console, letter: DeadLetter, settings: Settings) -> None:
+    show_record(console, letter.record, settings.page.timezone)
+    console.print(f"now: {_now(letter, settings)}", markup=False, soft_wrap=True)
+
+
+def _now(letter: DeadLetter, settings: Settings) -> str:
+    found = decoded(letter, settings)
     if "reason" in found:
         return f"still {found['reason']}: {found['detail']}"
     return f"a reading: {json.dumps(found, ensure_ascii=False)}"

@@ -25,14 +25,16 @@ NOT_JSON = "not-json"
 NOT_AN_OBJECT = "not-an-object"
 NO_KNOWN_REGISTER = "no-known-register"
 NO_METER = "no-meter"
+BAD_TELEGRAM = "bad-telegram"
 BAD_CHUNK = "bad-chunk"
-REASONS = (NOT_JSON, NOT_AN_OBJECT, NO_KNOWN_REGISTER, NO_METER, BAD_CHUNK)
+REASONS = (NOT_JSON, NOT_AN_OBJECT, NO_KNOWN_REGISTER, NO_METER, BAD_TELEGRAM, BAD_CHUNK)
 
 DETAILS = {
     NOT_JSON: "the payload is not strict JSON in UTF-8",
     NOT_AN_OBJECT: "the payload is JSON, but not an object",
-    NO_KNOWN_REGISTER: "the object holds no register that Strom knows",
+    NO_KNOWN_REGISTER: "the message holds no register that Strom knows",
     NO_METER: "neither a name, nor a meter number, nor an MQTT topic tells which meter this is",
+    BAD_TELEGRAM: "the payload is no telegram of its dialect, or is cut off, or its checksum is wrong",
     BAD_CHUNK: "parts of a large message are missing or mixed",
 }
 

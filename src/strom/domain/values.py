@@ -54,11 +54,11 @@ def scalar_text(value: Any) -> str | None:
         case int():
             return str(value)
         case _:
-            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+            return _structure_text(value)
 
 
-def number(text: str) -> Decimal | None:
-    """The number that a text says, to three decimals; None if it says none or one out of range."""
+def number(text: str, factor: int = 1) -> Decimal | None:
+    """The number that a text says, times a factor and to three decimals; None if it says none or one out of range."""
     stripped = text.strip(BLANKS)
     if _NUMBER.fullmatch(stripped) is None:
         return None
@@ -66,7 +66,7 @@ def number(text: str) -> Decimal | None:
         value = Decimal(stripped)
         if abs(value) >= _BOUND * 10:
             return None
-        rounded = value.quantize(_QUANTUM, ROUND_HALF_UP)
+        rounded = (value * factor if factor != 1 else value).quantize(_QUANTUM, ROUND_HALF_UP)
     except InvalidOperation:
         return None
     return rounded + 0 if abs(rounded) < _BOUND else None
@@ -94,11 +94,15 @@ def name(text: str | None) -> str | None:
     return trimmed
 
 
+def last_level(topic: str) -> str:
+    return topic.rsplit("/", 1)[-1] or topic
+
+
 def topic_name(topic: str | None) -> str | None:
     """The meter's name by the MQTT topic that it sends on: the topic's last level."""
     if not topic:
         return None
-    level = topic.rsplit("/", 1)[-1] or topic
+    level = last_level(topic)
     return None if len(level) > NAME_LENGTH or NUL in level else level
 
 
@@ -113,6 +117,15 @@ def is_plain_text(text: str) -> bool:
 
 def plausible_time(seconds: Decimal, received_ms: int) -> bool:
     return seconds >= EARLIEST_SECONDS and seconds * 1000 <= received_ms + AHEAD_SECONDS * 1000
+
+
+def _structure_text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (
+        RecursionError
+    ):  # just deep enough to be read and not to be written: how it begins is all that counts
+        return "[" if isinstance(value, list) else '{":'
 
 
 def _float_text(value: float) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import mqtt5
 
 from strom.ingest.counters import Counters
+from strom.ingest.dialect_rules import DialectRules
 from strom.ingest.forward import NO_ID, Forwarder, Headers
 from strom.ingest.gate import TopicGate
 from strom.ingest.line import MqttLine
@@ -31,7 +32,6 @@ _BUSY_PAUSE = 0.005  # while Kafka is about to confirm
 _HELD_PAUSE = 0.1
 
 _SOURCE = (topics.HEADER_SOURCE, b"mqtt")
-_DIALECT = (topics.HEADER_DIALECT, b"adapter_json")
 
 
 class Bridge:
@@ -47,7 +47,8 @@ class Bridge:
         self._wake_read, self._wake_write = socket.socketpair()
         self._wake_write.setblocking(False)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
-        self._line = MqttLine(settings, self._selector, self.counters)
+        self._rules = DialectRules(settings)
+        self._line = MqttLine(settings, self._selector, self.counters, self._rules.filters)
         self._forwarder = Forwarder(settings, topics.RAW, self.counters)
         self._gate = TopicGate(settings)
         self._look_at = 0.0
@@ -97,13 +98,14 @@ class Bridge:
     def _forward(self, messages: list[mqtt5.PublishPacket]) -> None:
         self.counters.received += len(messages)
         received = (topics.HEADER_RECEIVED, str(time.time_ns() // 1_000_000).encode())
-        confirmed = self._line.confirmed
+        confirmed, marks_of = self._line.confirmed, self._rules.marks
         for message in messages:
             topic, payload = message.topic, message.payload
-            headers: Headers = [_SOURCE, _DIALECT, received, (topics.HEADER_TOPIC, topic.encode())]
+            marks = marks_of(topic)
+            headers: Headers = [_SOURCE, marks.dialect, received, marks.topic]
             if message.user_properties:
                 headers += _published(message.user_properties)
-            key = meter_key(payload, topic, self._base)
+            key = marks.key or meter_key(payload, topic, self._base)
             self._forwarder.send(payload, key, headers, confirmed, message.packet_id or NO_ID)
 
     def _look_around(self, now: float) -> None:
@@ -120,7 +122,8 @@ class Bridge:
     def _announce(self) -> None:
         if self._line.subscribed and self._gate.is_open:
             self._announced = True
-            LOG.info("bridging %s to %s at %s", self._base, topics.RAW, self._settings.kafka_bootstrap)
+            filters = ", ".join(self._rules.filters)
+            LOG.info("bridging %s to %s at %s", filters, topics.RAW, self._settings.kafka_bootstrap)
             self._on_ready()
 
     def _notice_hold(self, now: float) -> None:

@@ -13,6 +13,7 @@ import mqtt5
 
 from strom.errors import StromError
 from strom.ingest.counters import Counters
+from strom.ingest.subscriptions import Subscriptions
 from strom.mqtt.backoff import Backoff
 from strom.mqtt.connection import Connection
 from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverError
@@ -31,7 +32,9 @@ _FAILED_SUBSCRIPTION = 128
 class MqttLine:
     """Connects, subscribes, and connects again with back-off; `subscribed` while messages can come."""
 
-    def __init__(self, settings: Settings, selector: selectors.BaseSelector, counters: Counters) -> None:
+    def __init__(
+        self, settings: Settings, selector: selectors.BaseSelector, counters: Counters, filters: list[str]
+    ) -> None:
         self.subscribed = False
         # Packet ids to acknowledge on the present connection. A lost connection takes its list along: those
         # ids mean nothing on the next one, where MQTT sends again whatever was not acknowledged.
@@ -39,6 +42,7 @@ class MqttLine:
         self._settings = settings
         self._selector = selector
         self._counters = counters
+        self._subscriptions = Subscriptions(settings, filters)
         self._endpoint = Endpoint.of(settings)
         self._context = _context(self._endpoint)
         self._connection: Connection | None = None
@@ -140,23 +144,22 @@ class MqttLine:
         self._welcomed = True
         session = "continuing the session" if connection.session_present else "with a new session"
         LOG.info("connected to MQTT at %s, %s", self._endpoint, session)
-        topic, share = self._settings.mqtt.topic, self._settings.bridge.share
-        filters = [topic, f"{topic}/+"]
-        if share:
-            if connection.session_present:
-                connection.unsubscribe(filters)  # this client id may have run without a share before
-            filters = [f"$share/{share}/{pattern}" for pattern in filters]
-        connection.subscribe(filters)
+        stale = self._subscriptions.stale()
+        if connection.session_present and stale:
+            connection.unsubscribe(stale)
+        connection.subscribe(self._subscriptions.wanted)
         connection.flush(now)
 
     def _check_subscription(self, packet: mqtt5.SubAckPacket) -> None:
-        failed = [code for code in packet.reason_codes if int(code) >= _FAILED_SUBSCRIPTION]
+        answers = zip(self._subscriptions.filters, packet.reason_codes, strict=False)
+        failed = [(pattern, code) for pattern, code in answers if int(code) >= _FAILED_SUBSCRIPTION]
         if failed:
-            words = failed[0].name.lower().replace("_", " ")
+            pattern, words = failed[0][0], failed[0][1].name.lower().replace("_", " ")
             raise StromError(
-                f"MQTT at {self._endpoint} refuses reading {self._settings.mqtt.topic} ({words}); "
+                f"MQTT at {self._endpoint} refuses reading {pattern} ({words}); "
                 "give the bridge's user that right."
             )
+        self._subscriptions.remember()
         self.subscribed = True
 
     def _register(self, connection: Connection, events: int) -> None:

@@ -1,7 +1,9 @@
 """What settings must be to each other; what each must be by itself is said where it is declared."""
 
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
+from strom.domain import dialects, units
 from strom.errors import StromError
 from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import Settings
@@ -13,6 +15,9 @@ def check(settings: Settings) -> None:
     _check_address(settings)
     _check_late_days(settings)
     check_areas(settings)
+    _check_zone(settings)
+    _check_dialects(settings)
+    _check_tasmota_names(settings)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))
@@ -45,6 +50,45 @@ def check_areas(settings: Settings) -> None:
             'kafka.partitioner is "area", but there is none: write [areas.NAME] with meters = ["haus-*", …], '
             'or choose "key".'
         )
+
+
+def _check_zone(settings: Settings) -> None:
+    name = settings.page.timezone
+    try:
+        ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise StromError(
+            f"page.timezone is {name!r}: there is no such time zone; write it as Europe/Vienna."
+        ) from None
+
+
+def _check_dialects(settings: Settings) -> None:
+    for topic_filter, name in settings.dialects.items():
+        if name not in dialects.NAMES:
+            raise StromError(
+                f"dialects: {topic_filter!r} is to be {name!r}, but there is no such dialect; "
+                f"there are {', '.join(dialects.NAMES)}."
+            )
+        if not _is_filter(topic_filter):
+            raise StromError(
+                f"dialects: {topic_filter!r} is no MQTT topic filter; write levels with / between, + for any one level "
+                "and # at the end for all below, such as tele/+/SENSOR."
+            )
+
+
+def _is_filter(text: str) -> bool:
+    *before, last = text.split("/")
+    plain = all(level == "+" or not set("+#") & set(level) for level in before)
+    return plain and (last in ("+", "#") or not set("+#") & set(last)) and text != "" and text[0] != "$"
+
+
+def _check_tasmota_names(settings: Settings) -> None:
+    for name, told in settings.tasmota_names.items():
+        if units.meaning(told) is None:
+            raise StromError(
+                f"tasmota_names: {name!r} is {told!r}: write a field of a reading and its unit, such as 'import_wh kWh' or "
+                f"'net_w W'; fields are {', '.join([*units.UNITS, units.METER_NUMBER])}."
+            )
 
 
 def _check_order(section: str, rules: RuleSettings) -> None:

@@ -107,6 +107,14 @@ class Settings(Section):
         {},
         description="Rules that differ for some meters: `[groups.NAME]` with `meters` and any of the rules.",
     )
+    dialects: dict[str, str] = Field(
+        {},
+        description="What meters speak that are no adapters: `[dialects]` with MQTT topic filters and the dialect of each; the first that matches counts.",
+    )
+    tasmota_names: dict[str, str] = Field(
+        {},
+        description="Names in your own Tasmota scripts and what they are, such as `Bezug = 'import_wh kWh'`.",
+    )
     alerts: AlertsSettings = AlertsSettings()
     alerts_webhook: WebhookSettings = WebhookSettings()
     alerts_mqtt: AlertMqttSettings = AlertMqttSettings()

@@ -1,0 +1,37 @@
+"""What a dead letter would be now, told in the dialect that it came in."""
+
+import pytest
+
+from strom.cli.letter_view import decoded
+from strom.settings import Settings
+from strom.streams.consumer import Record
+from strom.streams.dead_letters import DeadLetter
+from tests.devices.samples import payload_of
+
+NOON_MS = 1_794_740_400_000  # 2026-11-15T11:00:00Z
+
+
+def letter(value: bytes, dialect: str | None, topic: str = "p1/haus-7/telegram") -> DeadLetter:
+    headers = {"strom-source": "mqtt", "strom-received": str(NOON_MS), "strom-topic": topic}
+    headers |= {} if dialect is None else {"strom-dialect": dialect}
+    pairs = tuple((name, text.encode()) for name, text in headers.items())
+    return DeadLetter(Record("sma-kafka.dead-letter", 0, 7, b"haus-7", value, pairs, NOON_MS))
+
+
+def test_a_letter_is_read_in_its_dialect() -> None:
+    found = decoded(letter(payload_of("dsmr_p1", "belgium.txt"), "dsmr_p1"), Settings())
+    assert (found["meter"], found["export_w"]) == ("1SAG3100215264", 23)
+    spoilt = decoded(letter(payload_of("dsmr_p1", "wrong-crc.txt"), "dsmr_p1"), Settings())
+    assert spoilt["reason"] == "bad-telegram"
+
+
+def test_names_that_the_settings_tell_now_are_known() -> None:
+    buried = letter(b'{"SML":{"Bezug":12.5}}', "tasmota_sml", "tele/haus-7/SENSOR")
+    assert decoded(buried, Settings())["reason"] == "no-known-register"
+    assert decoded(buried, Settings(tasmota_names={"Bezug": "import_wh kWh"}))["import_wh"] == 12500
+
+
+@pytest.mark.parametrize("dialect", [None, "adapter_json", "klingon"])
+def test_without_a_dialect_that_is_known_it_is_an_adapters(dialect: str | None) -> None:
+    found = decoded(letter(b'{"name":"haus-2","1-0:1.8.0":{"value":1}}', dialect), Settings())
+    assert (found["meter"], found["import_wh"]) == ("haus-2", 1)
