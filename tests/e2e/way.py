@@ -59,7 +59,7 @@ def outcomes(settings: Settings) -> dict[str, Outcome]:
     for record in came_out:
         origin = record.header(topics.HEADER_ORIGIN) or ""
         headers = {name: (value or b"").decode() for name, value in record.headers}
-        found[origin] = Outcome(raw[origin], record.topic, record.value or b"", headers)
+        found[origin] = Outcome(raw[_raw_place(origin)], record.topic, record.value or b"", headers)
     return found
 
 
@@ -91,3 +91,9 @@ def await_taken_in(settings: Settings) -> None:
 
 def _place(record: Record) -> str:
     return f"{record.topic}/{record.partition}/{record.offset}"
+
+
+def _raw_place(origin: str) -> str:
+    """Of its raw record, by whichever way it came."""
+    topic, _, place = origin.partition("/")
+    return f"{topic.partition(':')[0]}/{place}"

@@ -23,7 +23,7 @@ def refuse(payload: bytes, **_: Any) -> dict[str, Any]:
 def other_dialects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that native columns cannot read, whatever dialects there are."""
     for name in ("knocking", "smoke"):
-        monkeypatch.setitem(DIALECTS, name, Dialect(name, refuse, "of a test"))
+        monkeypatch.setitem(DIALECTS, name, Dialect(name, refuse, ""))
 
 
 def outcome(spark: SparkSession, sent: Sent, side_partitions: int | None = None) -> Row:

@@ -1,9 +1,11 @@
 """A backlog is done when every raw record that was waiting is in the tables or in the dead letter."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.pipeline.progress import Backlog, CaughtUp
 from strom.pipeline.queries import source
@@ -80,3 +82,23 @@ def test_while_kafka_is_away_nobody_has_caught_up(servers: Stack, spark: SparkSe
     until(lambda: caught_up.tells(None, None, query), "an answer of the Kafka that is back")
     put(settings, topics.READINGS, 1, "")
     assert not caught_up.tells(None, None, query)
+
+
+def test_what_waits_on_the_side_is_not_taken_in_yet(
+    settings: Settings, spark: SparkSession, tmp_path: Path
+) -> None:
+    def caught_up_with(topic: str) -> StreamingQuery:
+        records = source(spark, settings, topic)
+        writer = records.writeStream.format("noop").option("checkpointLocation", str(tmp_path / topic))
+        return writer.trigger(processingTime="100 milliseconds").start()
+
+    side, store = caught_up_with(topics.SIDE), caught_up_with(topics.READINGS)
+    caught_up = CaughtUp(settings)
+    until(lambda: caught_up.tells(None, side, store), "empty topics are taken in")
+    side.stop()
+    put(settings, topics.SIDE, 1, "sma-kafka/1/0")
+    assert not caught_up.tells(None, side, store)
+    side = caught_up_with(topics.SIDE)
+    until(lambda: caught_up.tells(None, side, store), "the record on the side is taken in")
+    store.stop()
+    side.stop()

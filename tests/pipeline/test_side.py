@@ -38,7 +38,7 @@ def dialects() -> dict[str, Dialect]:
             "import_wh": len(payload),
         }
 
-    return {"knocking": Dialect("knocking", knocks, "knocks"), "adapter_json": Dialect("adapter_json", decode, "the adapter")}
+    return {"knocking": Dialect("knocking", knocks, ""), "adapter_json": Dialect("adapter_json", decode, "")}
 
 
 def aside(value: bytes | None, offset: int = 17, **headers: str) -> Sent:

@@ -57,7 +57,7 @@ def knocking(monkeypatch: pytest.MonkeyPatch) -> None:
         meter = payload.decode().split()[0]
         return {"v": 1, "meter": meter, "at": at, "received": at, "source": source, "clock": "received"}
 
-    monkeypatch.setitem(DIALECTS, "knocking", Dialect("knocking", knocks, "knocks"))
+    monkeypatch.setitem(DIALECTS, "knocking", Dialect("knocking", knocks, ""))
 
 
 def large(name: str, pieces: int = 4, **more: Any) -> list[Sent]:
@@ -201,7 +201,7 @@ def test_parts_of_what_could_not_be_read_are_read_when_they_are_redriven_after_a
     send(settings, parts)
     run(settings, spark)
     assert lake(settings, spark)["later"] == 0
-    DIALECTS["knocking"] = Dialect("knocking", DIALECTS["adapter_json"].decode, "knocks")
+    DIALECTS["knocking"] = Dialect("knocking", DIALECTS["adapter_json"].decode, "")
     assert strom(settings, "dead-letters", "redrive", "--reason", "no-known-register").returncode == 0
     run(settings, spark)
     assert lake(settings, spark)["later"] == 1

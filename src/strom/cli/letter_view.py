@@ -14,6 +14,8 @@ from strom.domain.dialects import ADAPTER_JSON
 from strom.domain.reading import Rejected, time_text
 from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.chunks import parse_part
+from strom.streams.consumer import Record
 from strom.streams.dead_letters import DeadLetter
 
 
@@ -44,6 +46,8 @@ def line(letter: DeadLetter, redriven: bool, zone: str) -> str:
 def decoded(letter: DeadLetter, settings: Settings) -> dict[str, Any]:
     """What it would be now, in the dialect that it came in; one that nobody knows is read as an adapter's."""
     record = letter.record
+    if record.header(topics.HEADER_PART) is not None:
+        return {"reason": letter.reason, "detail": _of_a_part(record)}
     known = dialects_of(settings)
     speaking = known.get(record.header(topics.HEADER_DIALECT) or ADAPTER_JSON, known[ADAPTER_JSON])
     try:
@@ -55,6 +59,13 @@ def decoded(letter: DeadLetter, settings: Settings) -> dict[str, Any]:
         )
     except Rejected as rejected:
         return {"reason": rejected.reason, "detail": rejected.detail}
+
+
+def _of_a_part(record: Record) -> str:
+    part = parse_part(record.header(topics.HEADER_PART))
+    if part is None:
+        return f"the header {topics.HEADER_PART} is none of a part of a large message"
+    return f"part {part.index + 1} of {part.count} of a large message; redriven with the others it is put together and read"
 
 
 def show(console: Console, letter: DeadLetter, settings: Settings) -> None:

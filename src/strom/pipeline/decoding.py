@@ -1,17 +1,18 @@
-"""What one message says, in plain Python: runs on the executors for the side query, and must not import Spark or Kafka.
+"""What one message says, in plain Python: runs on the executors for the side query, where little is installed.
 
-The decoders are given, not looked up: whoever plans the query decides which there are.
+So it must not import Spark, Kafka or the registry. The decoders are given: whoever plans the query knows them.
 """
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from strom.devices import adapter_json
-from strom.devices.registry import Decode, Dialect
 from strom.domain.reading import NO_KNOWN_REGISTER, Rejected
 
-Decoders = Mapping[str, Decode]
+if TYPE_CHECKING:
+    from strom.devices.registry import Decode, Dialect
+
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -24,12 +25,12 @@ class Decoded(NamedTuple):
     reading: bytes | None = None
 
 
-def decoders_of(dialects: Mapping[str, Dialect]) -> dict[str, Decode]:
+def decoders_of(dialects: "Mapping[str, Dialect]") -> "dict[str, Decode]":
     return {name: dialect.decode for name, dialect in dialects.items()}
 
 
 def decoded(
-    decoders: Decoders,
+    decoders: "Mapping[str, Decode]",
     value: bytes | None,
     dialect: str | None,
     received_ms: int,

@@ -6,12 +6,12 @@ record, by which a repeat is told.
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from strom.devices.registry import Dialect, dialects_of
+from strom.devices.registry import dialects_of
 from strom.pipeline.batch_states import BatchStates
 from strom.pipeline.large import LargeMessages
 from strom.pipeline.parts import Parts, Seen
@@ -33,15 +33,9 @@ class SideJob:
     `since_ms`: nothing counts as waited for before, since what came may not have been read yet.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        spark: SparkSession,
-        dialects: Mapping[str, Dialect] | None = None,
-        since_ms: int = 0,
-    ) -> None:
+    def __init__(self, settings: Settings, spark: SparkSession, since_ms: int = 0) -> None:
         self._settings, self._since_ms = settings, since_ms
-        self._dialects = dialects_of(settings) if dialects is None else dialects
+        self._dialects = dialects_of(settings)
         self._states = BatchStates(spark, f"{settings.checkpoint_root}/{SIDE}/parts")
         self._lock = threading.Lock()
         self._parts: Parts | None = None  # as they are after the batch of this number

@@ -14,10 +14,10 @@ def check(settings: Settings) -> None:
     """Refuse what does not fit together."""
     _check_address(settings)
     _check_late_days(settings)
+    check_areas(settings)
     _check_zone(settings)
     _check_dialects(settings)
     _check_tasmota_names(settings)
-    check_areas(settings)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))
@@ -40,6 +40,15 @@ def _check_late_days(settings: Settings) -> None:
         raise StromError(
             f"pipeline.late_days is {late}, but lake.keep_days is {kept}: late readings are put in their place from "
             f"the lake; choose at most {kept - LATE_MARGIN_DAYS}."
+        )
+
+
+def check_areas(settings: Settings) -> None:
+    """Without any, the choice would silently be the other one."""
+    if settings.kafka.partitioner == "area" and not settings.areas:
+        raise StromError(
+            'kafka.partitioner is "area", but there is none: write [areas.NAME] with meters = ["haus-*", …], '
+            'or choose "key".'
         )
 
 
@@ -69,8 +78,8 @@ def _check_dialects(settings: Settings) -> None:
 
 def _is_filter(text: str) -> bool:
     *before, last = text.split("/")
-    levels = [*(level for level in before if level != "+"), *([] if last in ("+", "#") else [last])]
-    return text != "" and text[0] != "$" and not any(set("+#\0") & set(level) for level in levels)
+    plain = all(level == "+" or not set("+#") & set(level) for level in before)
+    return plain and (last in ("+", "#") or not set("+#") & set(last)) and text != "" and text[0] != "$"
 
 
 def _check_tasmota_names(settings: Settings) -> None:
@@ -80,15 +89,6 @@ def _check_tasmota_names(settings: Settings) -> None:
                 f"tasmota_names: {name!r} is {told!r}: write a field of a reading and its unit, such as 'import_wh kWh' or "
                 f"'net_w W'; fields are {', '.join([*units.UNITS, units.METER_NUMBER])}."
             )
-
-
-def check_areas(settings: Settings) -> None:
-    """Without any, the choice would silently be the other one."""
-    if settings.kafka.partitioner == "area" and not settings.areas:
-        raise StromError(
-            'kafka.partitioner is "area", but there is none: write [areas.NAME] with meters = ["haus-*", …], '
-            'or choose "key".'
-        )
 
 
 def _check_order(section: str, rules: RuleSettings) -> None:

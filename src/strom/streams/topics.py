@@ -53,9 +53,3 @@ CONTRACT = (
     Topic(ALERTS, False, "alerts as they open and close; key = meter"),
     Topic(METERS, True, "the latest state of each meter; key = meter"),
 )
-
-
-def raw_place(origin: str) -> str:
-    """The place of the raw record, by whichever way the reading came."""
-    topic, slash, place = origin.partition("/")
-    return topic.partition(":")[0] + slash + place
