@@ -78,8 +78,8 @@ def _check_dialects(settings: Settings) -> None:
 
 def _is_filter(text: str) -> bool:
     *before, last = text.split("/")
-    plain = all(level == "+" or not set("+#") & set(level) for level in before)
-    return plain and (last in ("+", "#") or not set("+#") & set(last)) and text != "" and text[0] != "$"
+    levels = [*(level for level in before if level != "+"), *([] if last in ("+", "#") else [last])]
+    return text != "" and text[0] != "$" and not any(set("+#\0") & set(level) for level in levels)
 
 
 def _check_tasmota_names(settings: Settings) -> None:

@@ -1,0 +1,88 @@
+"""What becomes of one message that was sent: where it lies, or why it was not written. It sends nothing."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, Message
+
+from strom.errors import StromError
+
+_COUNTING = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Where Kafka has put a message."""
+
+    topic: str
+    partition: int
+    offset: int | None  # of a message in parts that of the last; None without acknowledgements
+    at_ms: int | None  # its time, epoch ms
+    parts: int = 1
+
+
+class DeliveryFuture(Future[Delivery]):
+    """A future of `concurrent.futures` that can also be awaited; fails with a StromError.
+
+    A failure that nobody asks for is told when its producer is flushed.
+    """
+
+    def __init__(self, parts: int, explain: Callable[[KafkaError, str], StromError]) -> None:
+        super().__init__()
+        self.asked = False
+        self._parts = parts
+        self._missing = parts
+        self._settled = False
+        self._explain = explain
+        self.set_running_or_notify_cancel()  # what was sent cannot be cancelled
+
+    def result(self, timeout: float | None = None) -> Delivery:
+        self.asked = True
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self.asked = True
+        return super().exception(timeout)
+
+    def __await__(self) -> Generator[Any, None, Delivery]:
+        return asyncio.wrap_future(self).__await__()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it was not written, if that is known by now; looking does not count as having asked."""
+        return super().exception() if self.done() else None
+
+    def delivered(self, error: KafkaError | None, message: Message) -> None:
+        """Kafka has answered for one of its parts; the answers of two may come on two threads."""
+        with _COUNTING:
+            self._missing -= 1
+            if self._settled or (error is None and self._missing):
+                return
+            self._settled = True
+        if error is None:
+            self.set_result(_delivery(message, self._parts))
+        else:
+            self.set_exception(self._explain(error, message.topic() or ""))
+
+    def fail(self, why: StromError) -> None:
+        """It will not be written, whatever Kafka may still say."""
+        with _COUNTING:
+            if self._settled:
+                return
+            self._settled = True
+        self.set_exception(why)
+
+
+def _delivery(message: Message, parts: int) -> Delivery:
+    offset, (_, at_ms) = message.offset(), message.timestamp()
+    return Delivery(
+        topic=message.topic() or "",
+        partition=message.partition() or 0,
+        offset=offset if offset is not None and offset >= 0 else None,
+        at_ms=at_ms if at_ms >= 0 else None,
+        parts=parts,
+    )
