@@ -4,6 +4,7 @@
 default and its meaning in one section here and nowhere else; `docs/settings.md` is checked against it.
 """
 
+from strom.settings.adapters import MODBUS, REST, AdapterSettings, PollSettings
 from strom.settings.described import Described, described, setting_names
 from strom.settings.groups import MeterRules
 from strom.settings.lake import LakeSettings
@@ -35,8 +36,11 @@ __all__ = [
     "EMBEDDED_CLUSTER",
     "ENV_PREFIX",
     "FILE_NAME",
+    "MODBUS",
+    "REST",
     "SAFE_COPIES",
     "SCHEMA_PATTERN",
+    "AdapterSettings",
     "AlertMqttSettings",
     "AlertsSettings",
     "BridgeSettings",
@@ -50,6 +54,7 @@ __all__ = [
     "OutletSettings",
     "PageSettings",
     "PipelineSettings",
+    "PollSettings",
     "PostgresSettings",
     "RuleSettings",
     "Settings",

@@ -12,6 +12,8 @@ def check(settings: Settings) -> None:
     """Refuse what does not fit together."""
     _check_address(settings)
     _check_late_days(settings)
+    for name, adapter in settings.adapters.items():
+        adapter.check(name)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))
