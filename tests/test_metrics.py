@@ -29,6 +29,16 @@ def test_counters_and_gauges_are_told_with_their_meaning() -> None:
     assert "# HELP strom_door_received_total Messages taken." in metrics.text().decode()
 
 
+def test_what_is_forgotten_is_told_no_more() -> None:
+    metrics, first, second = Metrics(), Door(received=1), Door(received=1)
+    metrics.watch("door", first, firmware="1")
+    metrics.watch("door", second, firmware="2")
+    metrics.forget(first)
+    assert [line for line in lines(metrics.text()) if "received" in line] == [
+        'strom_door_received_total{firmware="2"} 1.0'
+    ]
+
+
 def test_several_of_one_part_differ_by_their_labels() -> None:
     metrics = Metrics()
     metrics.watch("door", Door(received=1), adapter="a")

@@ -46,6 +46,10 @@ class Metrics(Collector):
         """`refresh` is called before its fields are read."""
         self._watched.append((part, counted, labels, refresh))
 
+    def forget(self, counted: Counted) -> None:
+        """What is no more is told no more."""
+        self._watched = [each for each in self._watched if each[1] is not counted]
+
     def collect(self) -> Iterator[Metric]:
         families: dict[str, Any] = {}
         for part, counted, labels, refresh in self._watched:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from strom.settings import Settings
 
 ONLY_HELP = (
-    "Parts to start, of kafka, mqtt, postgres, spark, bridge, pipeline, serve, alerts; all if not given, "
-    "spark only with --spark-master cluster, alerts only where an outlet is set."
+    "Parts to start, of kafka, mqtt, postgres, spark, bridge, poll, pipeline, serve, alerts; all if not given, "
+    "spark only with --spark-master cluster, poll only where adapters are set, alerts only where an outlet is."
 )
 
 

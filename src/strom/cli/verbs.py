@@ -11,6 +11,7 @@ GROUPS: tuple[str, ...] = (
     "servers",
     "bridge",
     "produce",
+    "poll",
     "tail",
     "topics",
     "dead_letters",

@@ -3,7 +3,6 @@
 One thread, one connection per adapter up to a limit. It knows when to send, but not what a payload says.
 """
 
-import resource
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from strom.settings import Settings
 
 MOST_CONNECTIONS = 1000
 MOST_OPEN = 20_000  # messages waiting or under way; then the meters' time waits too
-SPARE_FILES = 64  # open files beside the connections
 BATCH = 500  # messages taken up between two looks at the sockets
 LOOK_SECONDS = 0.1  # how soon a stop is noticed
 TICK_SECONDS = 1.0
@@ -212,16 +210,3 @@ def _lines(fleet: Fleet, endpoint: Endpoint, qos: int, connections: int) -> list
     return [
         Line(adapter.client_id, endpoint, context, qos) for adapter in fleet.adapters[: max(1, connections)]
     ]
-
-
-def _allow_sockets(count: int) -> None:
-    """Many systems let a process open 1,024 files unless it asks for more."""
-    need = count + SPARE_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft >= need or soft == resource.RLIM_INFINITY:
-        return
-    if hard != resource.RLIM_INFINITY and hard < need:
-        raise StromError(
-            f"{count} connections need {need} open files and {hard} are allowed; raise `ulimit -n`."
-        )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))

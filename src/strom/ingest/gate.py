@@ -15,8 +15,9 @@ _ANSWER_SECONDS = 5.0
 class TopicGate:
     """Open once Kafka has answered and the topics are there."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, log: logging.Logger = LOG) -> None:
         self._settings = settings
+        self._log = log
         self._opened = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -36,11 +37,14 @@ class TopicGate:
 
     def _ask(self) -> None:
         backoff = Backoff()
+        told = ""
         while not self._closing.is_set():
             try:
                 ensure_contract_topics(self._settings, timeout=_ANSWER_SECONDS)
                 self._opened.set()
                 return
             except StromError as error:
-                LOG.warning("%s", error)
+                if str(error) != told:  # once, not at every attempt
+                    told = str(error)
+                    self._log.warning("%s", told)
             self._closing.wait(backoff.next())

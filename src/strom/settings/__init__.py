@@ -4,6 +4,7 @@
 default and its meaning in one section here and nowhere else; `docs/settings.md` is checked against it.
 """
 
+from strom.settings.adapters import MODBUS, REST, AdapterSettings, PollSettings
 from strom.settings.checks import check_areas
 from strom.settings.described import Described, described, setting_names
 from strom.settings.groups import MeterAreas, MeterRules
@@ -37,8 +38,11 @@ __all__ = [
     "EMBEDDED_CLUSTER",
     "ENV_PREFIX",
     "FILE_NAME",
+    "MODBUS",
+    "REST",
     "SAFE_COPIES",
     "SCHEMA_PATTERN",
+    "AdapterSettings",
     "AlertMqttSettings",
     "AlertsSettings",
     "AreaSettings",
@@ -55,6 +59,7 @@ __all__ = [
     "PageSettings",
     "PartsSettings",
     "PipelineSettings",
+    "PollSettings",
     "PostgresSettings",
     "RuleSettings",
     "Settings",

@@ -18,6 +18,8 @@ def check(settings: Settings) -> None:
     _check_zone(settings)
     _check_dialects(settings)
     _check_tasmota_names(settings)
+    for name, adapter in settings.adapters.items():
+        adapter.check(name)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))

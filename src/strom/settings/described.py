@@ -46,5 +46,6 @@ def _shown(name: str, value: Any) -> Any:
 
 def _shown_item(key: str, item: Any) -> Any:
     if isinstance(item, Section):
-        return item.model_dump(exclude_unset=True)
+        given = item.model_dump(mode="json", exclude_unset=True)
+        return {name: shown(name, value) for name, value in given.items()}
     return HIDDEN if any(word in key for word in _SECRET) else item

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from strom.durations import DURATION_PATTERN
+from strom.settings.adapters import AdapterSettings, PollSettings
 from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
 from strom.settings.outlets import (
     AlertMqttSettings,
@@ -96,6 +97,11 @@ class Settings(Section):
     )
     mqtt: MqttSettings = MqttSettings()
     bridge: BridgeSettings = BridgeSettings()
+    poll: PollSettings = PollSettings()
+    adapters: dict[str, AdapterSettings] = Field(
+        {},
+        description="Adapters that are asked: `[adapters.NAME]` with `by`, `address` and what else its way in needs.",
+    )
     postgres: PostgresSettings = PostgresSettings()
     spark: SparkSettings = SparkSettings()
     pipeline: PipelineSettings = PipelineSettings()

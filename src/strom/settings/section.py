@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 HIDDEN = "…"
-_SECRETS = ("password", "secret")
+_SECRETS = ("password", "secret", "token")
 
 
 class Section(BaseModel):

@@ -6,13 +6,13 @@ from strom.errors import StromError
 from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.kafka import Kafka
 from strom.stack.mosquitto import Mosquitto
-from strom.stack.own import Alerts, Bridge, Page, Pipeline
+from strom.stack.own import Alerts, Bridge, Page, Pipeline, Poll
 from strom.stack.part import Part
 from strom.stack.postgres import Postgres
 from strom.stack.spark import SparkMaster, SparkWorker
 
 PARTS: tuple[type[Part], ...] = (
-    Kafka, Mosquitto, Postgres, SparkMaster, SparkWorker, Bridge, Pipeline, Page, Alerts,
+    Kafka, Mosquitto, Postgres, SparkMaster, SparkWorker, Bridge, Poll, Pipeline, Page, Alerts,
 )  # fmt: skip
 # The contract's names in the order of `status`. The gateway has its place although nothing starts it yet.
 STATUS_NAMES = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page", "gateway")
@@ -27,13 +27,19 @@ ELSEWHERE = "elsewhere"  # what a supervisor holds whose parts all run elsewhere
 
 
 def usual(settings: Settings) -> list[str]:
-    """What `strom up` starts: all, the embedded Spark cluster where the pipeline is to run on it, the sender of alerts where it has somewhere to send them."""
+    """What `strom up` starts: all, the embedded Spark cluster where the pipeline is to run on it, and what the settings ask for."""
     cluster = [SPARK] if settings.spark.master == EMBEDDED_CLUSTER else []
-    return [*ALL, *cluster, *([Alerts.name] if settings.sends_alerts else [])]
+    return [*ALL, *cluster, *_asked_for(settings)]
 
 
 def status_names(settings: Settings) -> tuple[str, ...]:
-    return (*STATUS_NAMES, Alerts.name) if settings.sends_alerts else STATUS_NAMES
+    return (*STATUS_NAMES, *_asked_for(settings))
+
+
+def _asked_for(settings: Settings) -> list[str]:
+    """The poller where it has adapters to ask, the sender of alerts where it has somewhere to send them."""
+    wanted = {Poll.name: bool(settings.adapters), Alerts.name: settings.sends_alerts}
+    return [name for name, given in wanted.items() if given]
 
 
 def choose(settings: Settings, names: Iterable[str]) -> list[Part]:

@@ -44,6 +44,37 @@ class Bridge(OwnPart):
         return f"{host}:{port} → {self.settings.kafka_bootstrap}"
 
 
+class Poll(OwnPart):
+    """Only where the settings name an adapter to ask; see the catalogue."""
+
+    name: str = "poll"
+    label: str = "the poller"
+    needs: tuple[str, ...] = ("kafka",)
+    verb: ClassVar[tuple[str, ...]] = ("poll", "all")
+    stop_seconds: float = 30.0  # what is held is brought over first
+
+    @property
+    def address(self) -> str:
+        count = len(self.settings.adapters)
+        return f"{count} {'adapter' if count == 1 else 'adapters'} → {self.settings.kafka_bootstrap}"
+
+    @property
+    def ports(self) -> tuple[tuple[str, int, str], ...]:
+        poll = self.settings.poll
+        return (
+            ()
+            if poll.metrics_port is None
+            else ((poll.metrics_host, poll.metrics_port, "poll.metrics_port"),)
+        )
+
+    def check(self) -> None:
+        super().check()
+        if not self.settings.adapters:
+            raise StromError(
+                "poll needs an adapter to ask: put [adapters.NAME] with by and address into strom.toml."
+            )
+
+
 class Pipeline(OwnPart):
     name: str = "pipeline"
     label: str = "the pipeline"

@@ -1,0 +1,75 @@
+"""An adapter's rounds as the poller runs them, with a list in the place of Kafka."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from strom.devices.box import RunningBox
+from strom.ingest.poll.adapters import asking
+from strom.ingest.poll.rounds import Rounds, Times
+from strom.metrics import Metrics
+from strom.settings import AdapterSettings
+
+ENTRY = "keller"
+TOKEN = "geheim"
+
+
+def rest(box: RunningBox, **more: object) -> AdapterSettings:
+    """How to ask this box by REST, rightly unless more is given."""
+    given = {
+        "by": "rest",
+        "address": f"{box.host}:{box.rest_port}",
+        "token": box.token,
+        "fingerprint": box.fingerprint,
+    }
+    return AdapterSettings.model_validate(given | {"timeout_seconds": 10} | more)
+
+
+def modbus(box: RunningBox, **more: object) -> AdapterSettings:
+    given = {"by": "modbus", "address": f"{box.host}:{box.modbus_port}", "timeout_seconds": 10}
+    return AdapterSettings.model_validate(given | more)
+
+
+@dataclass
+class Going:
+    rounds: Rounds
+    metrics: Metrics
+    sent: list[bytes] = field(default_factory=list)
+
+    @property
+    def told(self) -> dict[str, float]:
+        """The metrics, by name and labels without the adapter's."""
+        found: dict[str, float] = {}
+        for line in self.metrics.text().decode().splitlines():
+            if not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                found[name.replace(f'adapter="{ENTRY}",', "").replace(f'{{adapter="{ENTRY}"}}', "")] = float(
+                    value
+                )
+        return found
+
+    def failures(self, kind: str) -> float:
+        return self.told.get(f'strom_poll_failures_total{{kind="{kind}"}}', 0)
+
+
+@asynccontextmanager
+async def going(
+    adapter: AdapterSettings, interval: float = 0.02, status_seconds: float = 0.0
+) -> AsyncIterator[Going]:
+    """Asked every few milliseconds while the block lasts."""
+    metrics = Metrics()
+    sent: list[bytes] = []
+
+    async def room() -> bool:
+        return False
+
+    rounds = Rounds(
+        ENTRY, asking(ENTRY, adapter), Times(interval, status_seconds), metrics, sent.append, room
+    )
+    task = asyncio.create_task(rounds.run(0, 0))
+    try:
+        yield Going(rounds, metrics, sent)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
