@@ -8,7 +8,7 @@ from pathlib import Path
 import mqtt5
 import pytest
 
-from strom.mqtt.backoff import Backoff
+from strom.backoff import Backoff
 from strom.mqtt.connection import ANSWER_SECONDS, Connection
 from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverError
 from strom.mqtt.packets import Session

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import mqtt5
 
+from strom.backoff import Backoff
 from strom.devices.simulator import FaultKind
-from strom.mqtt.backoff import Backoff
 from strom.mqtt.connection import Connection
 from strom.mqtt.errors import MqttError
 from strom.mqtt.packets import Session

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from strom.backoff import Backoff
 from strom.ingest import refused
 from strom.ingest.counters import Counters
-from strom.mqtt.backoff import Backoff
 from strom.settings import Settings
 from strom.streams.client import error_of
 from strom.streams.producer import open_producer

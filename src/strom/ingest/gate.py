@@ -3,8 +3,8 @@
 import logging
 import threading
 
+from strom.backoff import Backoff
 from strom.errors import StromError
-from strom.mqtt.backoff import Backoff
 from strom.settings import Settings
 from strom.streams.admin import ensure_contract_topics
 

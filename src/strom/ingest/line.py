@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import mqtt5
 
+from strom.backoff import Backoff
 from strom.errors import StromError
 from strom.ingest.counters import Counters
 from strom.ingest.subscriptions import Subscriptions
-from strom.mqtt.backoff import Backoff
 from strom.mqtt.connection import Connection
 from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverError
 from strom.mqtt.packets import LONGEST_SESSION, Session

@@ -7,8 +7,8 @@ import logging
 import threading
 import time
 
+from strom.backoff import Backoff
 from strom.errors import StromError
-from strom.mqtt.backoff import Backoff
 from strom.notify.counters import Sent
 from strom.notify.outlet import Answer, Delivered, Later, Notice, Outlet, Refused
 from strom.store.deliveries import Deliveries, Delivery

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
+from strom.backoff import Backoff
 from strom.domain.notices import NotAnAlertError, Told, Wishes, news, read_alert
 from strom.errors import StromError
-from strom.mqtt.backoff import Backoff
 from strom.notify.counters import Taken
 from strom.settings import Settings
 from strom.store.deliveries import Deliveries

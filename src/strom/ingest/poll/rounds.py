@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
+from strom.backoff import Backoff
 from strom.ingest.poll.asking import Asking
 from strom.ingest.poll.complaints import LOG, Complaints
 from strom.ingest.poll.counters import Asked, Failed
@@ -17,7 +18,6 @@ from strom.ingest.poll.repeats import Repeats
 from strom.ingest.poll.status import StatusMetrics
 from strom.ingest.poll.trouble import Kind, Trouble
 from strom.metrics import Metrics
-from strom.mqtt.backoff import Backoff
 
 Answer = TypeVar("Answer")
 _SLACK = 1e-6  # of an interval
