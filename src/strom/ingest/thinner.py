@@ -1,0 +1,72 @@
+"""Thins what a bridge carries, for lines that are thin: leaves out messages that say nothing new in time.
+
+What it cannot understand goes on as it came; that is for others to judge. The rule itself is in `domain/thinning.py`.
+"""
+
+from typing import Any
+
+import mqtt5
+
+from strom.devices.registry import DIALECTS
+from strom.domain.reading import Rejected, epoch_ms
+from strom.domain.thinning import LONGEST_MS, Thinning, Trace
+from strom.durations import duration
+from strom.errors import StromError
+from strom.ingest.counters import Counters
+from strom.ingest.headings import SOURCE, dialect_of
+from strom.settings import Settings
+
+_MOST_METERS = 50_000  # remembered; beyond that it starts anew, and everything goes on once more
+_TIMES = ("v", "at", "received")  # what differs in every message
+
+
+class Thinner:
+    def __init__(self, thinning: Thinning, counters: Counters) -> None:
+        self._thinning = thinning
+        self._counters = counters
+        self._traces: dict[str, Trace] = {}
+
+    def sift(self, messages: list[mqtt5.PublishPacket], received_ms: int) -> list[mqtt5.PublishPacket]:
+        """Those of the messages that go on."""
+        kept = [message for message in messages if self._goes_on(message, received_ms)]
+        self._counters.thinned += len(messages) - len(kept)
+        return kept
+
+    def forget(self) -> None:
+        """From now on messages may come again that have gone on, but are not safe yet."""
+        self._traces.clear()
+
+    def _goes_on(self, message: mqtt5.PublishPacket, received_ms: int) -> bool:
+        reading = _understood(message, received_ms)
+        if reading is None:
+            return True
+        meter, at_ms = reading["meter"], epoch_ms(reading["at"])
+        said = hash(repr([item for item in reading.items() if item[0] not in _TIMES]))
+        trace = self._traces.get(meter)
+        if trace is not None:
+            return self._thinning.goes_on(trace, at_ms, said)
+        if len(self._traces) >= _MOST_METERS:
+            self._traces.clear()
+        self._traces[meter] = Trace(at_ms, at_ms, said)
+        return True
+
+
+def thinner_of(settings: Settings, counters: Counters) -> Thinner | None:
+    """None unless the settings ask for one."""
+    bridge = settings.bridge
+    if bridge.every is None and not bridge.on_change:
+        return None
+    every_ms = None if bridge.every is None else duration(bridge.every)
+    if every_ms is not None and every_ms > LONGEST_MS:
+        raise StromError(
+            f"bridge.every is {bridge.every}: choose at most {LONGEST_MS // 1000}s, so that quarter-hours stay exact."
+        )
+    return Thinner(Thinning(every_ms, on_change=bridge.on_change), counters)
+
+
+def _understood(message: mqtt5.PublishPacket, received_ms: int) -> dict[str, Any] | None:
+    dialect = DIALECTS[dialect_of(message.topic)]
+    try:
+        return dialect.decode(message.payload, received_ms=received_ms, source=SOURCE, topic=message.topic)
+    except Rejected:
+        return None
