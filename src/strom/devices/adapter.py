@@ -66,8 +66,10 @@ class Publisher:
         rate: float | None = None,
         connections: int = MOST_CONNECTIONS,
         on_trouble: Callable[[str], None] = _ignore,
+        on_confirmed: Callable[[Message], None] = _ignore,
     ) -> None:
         self.progress = Progress()
+        self._on_confirmed = on_confirmed
         self._rate = rate
         self._started = self._moved = self._ticked = time.monotonic()
         self._ending: float | None = None  # since when only confirmations are waited for
@@ -76,6 +78,7 @@ class Publisher:
         self._ahead: Due | None = None  # taken from the timeline, not yet due
         self._exhausted = False
         lines = _lines(fleet, Endpoint.of(settings), qos, connections)
+        _allow_sockets(len(lines))
         self._line_of = {
             adapter.client_id: lines[index % len(lines)] for index, adapter in enumerate(fleet.adapters)
         }
@@ -164,6 +167,7 @@ class Publisher:
 
     def _confirmed(self, receipt: Receipt) -> None:
         progress, message = self.progress, receipt.message
+        self._on_confirmed(message)
         progress.published += 1
         progress.open -= 1
         progress.history += message.history
