@@ -8,6 +8,7 @@ from typing import Any
 import mqtt5
 
 from strom.devices.registry import DIALECTS
+from strom.domain.load_profile import Direction
 from strom.domain.reading import Rejected, epoch_ms
 from strom.domain.thinning import LONGEST_MS, Thinning, Trace
 from strom.durations import duration
@@ -44,7 +45,7 @@ class Thinner:
         said = hash(repr([item for item in reading.items() if item[0] not in _TIMES]))
         trace = self._traces.get(meter)
         if trace is not None:
-            return self._thinning.goes_on(trace, at_ms, said)
+            return self._thinning.goes_on(trace, at_ms, said, counted=_is_counted(reading))
         if len(self._traces) >= _MOST_METERS:
             self._traces.clear()
         self._traces[meter] = Trace(at_ms, at_ms, said)
@@ -70,3 +71,8 @@ def _understood(message: mqtt5.PublishPacket, received_ms: int) -> dict[str, Any
         return dialect.decode(message.payload, received_ms=received_ms, source=SOURCE, topic=message.topic)
     except Rejected:
         return None
+
+
+def _is_counted(reading: dict[str, Any]) -> bool:
+    """Whether each direction whose power it tells has a counter too."""
+    return all(f"{direction}_wh" in reading for direction in Direction if f"{direction}_w" in reading)

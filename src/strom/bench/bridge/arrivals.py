@@ -31,7 +31,7 @@ class Arrivals:
         self.count: Synchronized[int] = shared_count()
         self._total = total
         self._first = total()
-        self.last_at = time.monotonic()
+        self.last_at = 0.0  # when the last one was seen
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._look, name="arrivals", daemon=True)
 
@@ -46,9 +46,10 @@ class Arrivals:
         self._thread.join()
 
     def await_count(self, wanted: int, quiet: float = QUIET_SECONDS) -> bool:
-        """Until so many have come; False when no more come."""
+        """Until so many have come; False when for so long none comes."""
+        since = time.monotonic()
         while self.count.value < wanted:
-            if time.monotonic() - self.last_at > quiet:
+            if time.monotonic() - max(since, self.last_at) > quiet:
                 return False
             time.sleep(_LOOK_SECONDS)
         return True

@@ -45,13 +45,15 @@ class Flood:
 
 
 @contextmanager
-def flooding(flood: Flood, arrived: "Synchronized[int]") -> Iterator["Synchronized[int]"]:
-    """While the block lasts it publishes; yields how many it has sent so far."""
+def flooding(flood: Flood, arrived: "Synchronized[int]") -> Iterator[float]:
+    """While the block lasts it publishes; yields the moment at which it began."""
     sent = shared_count()
     process = PROCESSES.Process(target=publish, args=(flood, sent, arrived), daemon=True)
     process.start()
     try:
-        yield sent
+        while not sent.value and process.is_alive():
+            time.sleep(_PAUSE)
+        yield time.monotonic()
     finally:
         process.terminate()
         process.join()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from strom.bench.bridge.arrivals import Arrivals
 from strom.bench.bridge.carriers import Carrier, Running, Strom, Subscriber
-from strom.bench.bridge.flood import BLOCK, Flood, flooding
+from strom.bench.bridge.flood import BLOCK, Flood, flooding, publish, shared_count
 from strom.bench.bridge.peers import Peer, peers_here
 from strom.bench.bridge.plan import MEMORY, SPEED, Plan
 from strom.bench.bridge.usage import usage
@@ -79,11 +79,11 @@ class Speed:
         with carrier.running(self._settings, topic, qos) as running:
             self._await_ready(carrier, running, Flood(self._endpoint, messages, qos, BLOCK, BLOCK))
             self._flood(running, messages, qos, _WARM_UP)
-            before, began = usage(running.pid), time.monotonic()
-            arrived, ended = self._flood(running, messages, qos, self._plan.messages)
+            before = usage(running.pid)
+            arrived, seconds = self._flood(running, messages, qos, self._plan.messages)
             after = usage(running.pid)
         cpu_s = (after.cpu_s - before.cpu_s) * HUNDRED_THOUSAND / max(arrived, 1)
-        return Carried(arrived / (ended - began), cpu_s, after.peak_mb, self._plan.messages - arrived)
+        return Carried(arrived / seconds, cpu_s, after.peak_mb, self._plan.messages - arrived)
 
     @property
     def _endpoint(self) -> Endpoint:
@@ -92,11 +92,11 @@ class Speed:
     def _flood(
         self, running: Running, messages: list[tuple[str, bytes]], qos: int, count: int
     ) -> tuple[int, float]:
-        """How many arrived, and when the last of them did."""
+        """How many arrived, and how long it took from the first that was sent to the last that arrived."""
         flood = Flood(self._endpoint, messages, qos, count, self._plan.under_way)
-        with Arrivals(running.total) as arrivals, flooding(flood, arrivals.count):
+        with Arrivals(running.total) as arrivals, flooding(flood, arrivals.count) as began:
             arrivals.await_count(count)
-            return arrivals.count.value, arrivals.last_at
+            return arrivals.count.value, arrivals.last_at - began
 
     def _await_ready(self, carrier: Carrier, running: Running, probe: Flood) -> None:
         """Until something comes out of it; then until no more of the probes does."""
@@ -107,8 +107,8 @@ class Speed:
                     raise StromError(
                         f"{carrier.name} carried nothing in {_READY_SECONDS:.0f} s.", exit_code=1
                     )
-                with flooding(probe, arrivals.count) as sent:
-                    arrivals.await_count(BLOCK, _SETTLED_SECONDS + (0 if sent.value else _SETTLED_SECONDS))
+                publish(probe, shared_count(), arrivals.count)
+                arrivals.await_count(1, _SETTLED_SECONDS)
             arrivals.await_count(1 << 62, _SETTLED_SECONDS)
 
     def _figures(self, best: dict[str, Carried], qos: int) -> None:
