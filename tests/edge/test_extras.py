@@ -36,7 +36,9 @@ def test_a_verb_whose_extra_is_missing_says_in_one_sentence_which(
     tmp_path: Path, words: str, package: str, extra: str
 ) -> None:
     found = bare(tmp_path, *words.split())
-    sentence = f"strom: This needs {package}, which is not installed here: pip install 'strom[{extra}]' brings it.\n"
+    sentence = (
+        f"strom: This needs {package}, which is not installed here: pip install 'strom[{extra}]' brings it.\n"
+    )
     assert (found.returncode, found.stderr) == (2, sentence)
 
 
@@ -57,7 +59,9 @@ def test_every_package_of_an_extra_is_in_the_table_and_the_extra_brings_it() -> 
     distributions = {module: {*map(str.lower, of)} for module, of in packages_distributions().items()}
     for module, extra in EXTRAS.items():
         brought = closure(names(DECLARED[extra]))
-        assert {name.replace("_", "-") for name in distributions[module]} & brought, f"{extra} has no {module}"
+        assert {name.replace("_", "-") for name in distributions[module]} & brought, (
+            f"{extra} has no {module}"
+        )
     told = {name.replace("_", "-") for module in EXTRAS for name in distributions[module]}
     for extra, requirements in DECLARED.items():
         if extra != "all":
@@ -75,4 +79,6 @@ def test_extras_and_core_are_what_the_set_up_installs() -> None:
     wanted = [line for line in (*lines, *edge) if line and not line.startswith(("#", "-"))]
     declared = [*PROJECT["dependencies"], *(each for of in DECLARED.values() for each in of)]
     assert names(wanted) == names(declared) - {"strom"}
-    assert names([line for line in edge if line and not line.startswith("#")]) == names(PROJECT["dependencies"])
+    assert names([line for line in edge if line and not line.startswith("#")]) == names(
+        PROJECT["dependencies"]
+    )

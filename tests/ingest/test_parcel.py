@@ -1,6 +1,8 @@
 """A parcel counts Kafka's answers: what is confirmed when, and what must be sent again."""
 
-from confluent_kafka import KafkaError
+from typing import cast
+
+from confluent_kafka import KafkaError, Message
 
 from strom.ingest.parcel import Parcel, Receipt, Record
 
@@ -32,7 +34,7 @@ def parcel_of(*records: Record, answered: list[Parcel], ids: list[int] | None = 
 
 
 def answer(parcel: Parcel, record: Record, error: KafkaError | None = None) -> None:
-    parcel.answer(error, Answer(record))  # type: ignore[arg-type]  as much of a message as there is in an answer
+    parcel.answer(error, cast("Message", Answer(record)))
 
 
 def test_a_parcel_is_answered_when_the_last_answer_has_come() -> None:

@@ -36,8 +36,8 @@ _BUSY_PAUSE = 0.005  # while Kafka is about to confirm
 _HELD_PAUSE = 0.1
 # Mosquitto writes message by message. To wake for each would cost more than to carry it: after a read that brought
 # few, more may come together for so long. They wait for less than the producer lets a batch grow.
-_BREATH = 0.001
-_FEW = 100
+BREATH = 0.001
+FEW = 100
 
 
 class Bridge:
@@ -96,8 +96,8 @@ class Bridge:
                 messages = self._line.messages(time.monotonic())
                 if messages:
                     self._forward(messages)
-                    if len(messages) < _FEW:
-                        time.sleep(_BREATH)
+                    if len(messages) < FEW:
+                        time.sleep(BREATH)
         self._forwarder.poll()
         self._line.acknowledge(now)
         if not self._announced:

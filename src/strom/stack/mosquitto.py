@@ -1,7 +1,9 @@
 """The embedded Mosquitto: set up to keep what was published until the bridge has taken it."""
 
+import contextlib
 import os
 import pwd
+import resource
 import subprocess
 from pathlib import Path
 from typing import ClassVar
@@ -98,6 +100,7 @@ class Mosquitto(Part):
             raise NotReadyError(str(error)) from None
 
     async def tend(self, pid: int) -> None:
+        _allow_files(pid)
         await save_often(pid, self.data / "mosquitto.db")
 
     def _access(self) -> str:
@@ -121,3 +124,12 @@ class Mosquitto(Part):
 def _user() -> str:
     """Started by root, Mosquitto would change to this user by itself; the supervisor has done so already."""
     return Mosquitto.user or "" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+
+
+def _allow_files(pid: int) -> None:
+    """Each adapter takes an open file, and many systems give a process 1,024 unless it asks for more."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # it has ended, or this system cannot do so from outside
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (hard, hard))

@@ -9,6 +9,7 @@ from multiprocessing.sharedctypes import Synchronized
 
 import mqtt5
 
+from strom.ingest.bridge import BREATH, FEW
 from strom.ingest.line import READ_BYTES
 from strom.mqtt.connection import Connection
 from strom.mqtt.packets import Session
@@ -28,12 +29,13 @@ def count_messages(
         while True:
             selector.modify(connection, connection.events)
             now = time.monotonic()
-            if selector.select(_STEP_SECONDS):
-                _take(connection, topic, counted, now)
+            if selector.select(_STEP_SECONDS) and _take(connection, topic, counted, now) < FEW:
+                time.sleep(BREATH)
             connection.tick(now)
 
 
-def _take(connection: Connection, topic: str, counted: "Synchronized[int]", now: float) -> None:
+def _take(connection: Connection, topic: str, counted: "Synchronized[int]", now: float) -> int:
+    """Counts what one read brings, and returns how many that was."""
     ids: list[int] = []
     found = 0
     for packet in connection.handle(now):
@@ -46,3 +48,4 @@ def _take(connection: Connection, topic: str, counted: "Synchronized[int]", now:
     connection.acknowledge(ids)
     connection.flush(now)
     counted.value += found
+    return found
