@@ -43,8 +43,8 @@ def rules(**dialects: str) -> DialectRules:
 )
 def test_a_record_gets_the_dialect_of_its_topic_and_a_key(topic: str, dialect: str, key: bytes) -> None:
     marks = rules().marks(topic)
-    assert marks.dialect == ("strom-dialect", dialect.encode())
-    assert marks.topic == ("strom-topic", topic.encode())
+    assert marks.dialect == dialect
+    assert marks.headers == [("strom-dialect", dialect.encode()), ("strom-topic", topic.encode())]
     assert marks.key == key
 
 

@@ -11,7 +11,7 @@ import pytest
 from strom.backoff import Backoff
 from strom.mqtt.connection import ANSWER_SECONDS, Connection
 from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverError
-from strom.mqtt.packets import Session
+from strom.mqtt.packets import Session, pubacks
 from strom.mqtt.transport import Endpoint, tls_context
 from tests.mqtt.driving import Opener, connected, drive
 
@@ -171,3 +171,9 @@ def test_waiting_grows_to_a_limit_and_starts_anew_after_success() -> None:
     assert all(wait >= limit / 2 for wait, limit in zip(waits, [1, 2, 4, 8, 8, 8], strict=True))
     backoff.reset()
     assert backoff.next() <= 1.0
+
+
+def test_acknowledgements_written_in_one_go_are_what_the_codec_would_write() -> None:
+    ids = [1, 255, 256, 65535]
+    assert pubacks(ids) == b"".join(mqtt5.PubAckPacket(packet_id).write() for packet_id in ids)
+    assert pubacks([]) == b""

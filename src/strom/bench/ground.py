@@ -2,7 +2,7 @@
 
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from strom.settings import Settings
@@ -12,23 +12,26 @@ PARTS = ("kafka", "postgres")
 
 
 @contextmanager
-def own_servers(settings: Settings, report: Callable[[str], None]) -> Iterator[Settings]:
-    """Settings that point at an empty Kafka and Postgres; whatever runs here already is not touched."""
+def own_servers(
+    settings: Settings, report: Callable[[str], None], parts: Sequence[str] = PARTS
+) -> Iterator[Settings]:
+    """Settings that point at empty servers; whatever runs here already is not touched."""
     home = settings.home.absolute() / "bench"
     shutil.rmtree(home, ignore_errors=True)
-    kafka, controller, postgres = _free_ports(3)
+    kafka, controller, mqtt, postgres = _free_ports(4)
     own = settings.model_copy(
         update={
             "home": home,
             "kafka": settings.kafka.model_copy(
                 update={"bootstrap": None, "port": kafka, "controller_port": controller}
             ),
+            "mqtt": settings.mqtt.model_copy(update={"address": None, "port": mqtt}),
             "postgres": settings.postgres.model_copy(update={"url": None, "port": postgres}),
             "pipeline": settings.pipeline.model_copy(update={"lake": None, "checkpoints": None}),
         }
     )
     try:
-        with Stack(own, PARTS, report=report):
+        with Stack(own, parts, report=report):
             yield own
     finally:
         shutil.rmtree(home, ignore_errors=True)

@@ -51,23 +51,82 @@ def pipeline(
     from strom.bench.ground import own_servers
     from strom.bench.pipeline import PipelineBench
     from strom.bench.plan import PARTS, QUICK, Plan
-    from strom.bench.report import as_svg
 
     plan = QUICK if quick else Plan()
-    plan = replace(plan, messages=messages or plan.messages, meters=meters, parts=tuple(only or PARTS))
-    if unknown := set(plan.parts) - set(PARTS):
-        raise StromError(f"--only {min(unknown)} is unknown; there are {', '.join(PARTS)}.")
+    plan = replace(plan, messages=messages or plan.messages, meters=meters, parts=_parts(only, PARTS))
     end_like_ctrl_c()
     with own_servers(settings_from(home=home), _say) as settings:
         report = PipelineBench(settings, plan, _say).run()
-    plot.write_text(as_svg(report), encoding="utf-8")
-    _show(report, plot, as_json=as_json)
-    if not report.reached:
-        raise typer.Exit(1)
+    _finish(report, plot, as_json=as_json)
+
+
+@group.command()
+def bridge(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A quarter of the messages, a tenth of the adapters.")
+    ] = False,
+    messages: Annotated[
+        int | None, typer.Option(min=1_000, help="Another number of messages in a run.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="How often each is run; the best counts.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="speed, memory or adapters; can be given several times.")
+    ] = None,
+    adapters: Annotated[
+        int | None, typer.Option(min=1, help="How many adapters are connected at once.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--for", metavar="SECONDS", help="For how long they are held.")
+    ] = None,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-bridge.svg"),
+    as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """The bridge: messages a second at QoS 0 and 1, processor and memory, thousands of adapters at once.
+
+    Held against a bare subscriber, and against Telegraf, Benthos, Bento or Redpanda Connect where they are on the PATH.
+    Exit code 1 if a figure falls short of what is asked.
+
+    Example: strom bench bridge --only adapters --adapters 10000 --for 300
+    """
+    from dataclasses import replace
+
+    from strom.bench.bridge.plan import PARTS, QUICK, Plan
+    from strom.bench.bridge.run import SERVERS, BridgeBench
+    from strom.bench.ground import own_servers
+
+    plan = QUICK if quick else Plan()
+    plan = replace(
+        plan,
+        messages=messages or plan.messages,
+        rounds=rounds or plan.rounds,
+        adapters=adapters or plan.adapters,
+        seconds=seconds or plan.seconds,
+        parts=_parts(only, PARTS),
+    )
+    end_like_ctrl_c()
+    with own_servers(settings_from(home=home), _say, SERVERS) as settings:
+        report = BridgeBench(settings, plan, _say).run()
+    _finish(report, plot, as_json=as_json)
+
+
+def _parts(only: list[str] | None, known: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := set(only or ()) - set(known):
+        raise StromError(f"--only {min(unknown)} is unknown; there are {', '.join(known)}.")
+    return tuple(only or known)
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+def _finish(report: "Report", plot: Path, *, as_json: bool) -> None:
+    from strom.bench.report import as_svg
+
+    plot.write_text(as_svg(report), encoding="utf-8")
+    _show(report, plot, as_json=as_json)
+    if not report.reached:
+        raise typer.Exit(1)
 
 
 def _show(report: "Report", plot: Path, *, as_json: bool) -> None:

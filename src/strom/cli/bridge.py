@@ -21,15 +21,24 @@ def bridge(
     share: Annotated[
         str | None, typer.Option(metavar="NAME", help="Share the load with the bridges of the same NAME.")
     ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(metavar="15s", help="Thin: of each meter only one message in so long goes on."),
+    ] = None,
+    on_change: Annotated[
+        bool, typer.Option("--on-change", help="Thin: only messages whose registers changed go on.")
+    ] = False,
 ) -> None:
     """Carry every message from MQTT to Kafka; MQTT may forget it only when Kafka has it.
 
-    Runs until Ctrl-C or SIGTERM. What arrives while it is stopped waits in the MQTT broker.
+    Runs until Ctrl-C or SIGTERM. What arrives while it is stopped waits in the MQTT broker. Thinned or not, counters
+    stay as they are and quarter-hours exact.
 
     Example: strom bridge --mqtt 192.168.1.10:1883 --kafka kafka-1:9092,kafka-2:9092
     """
     from strom.cli.running import log_to_stderr, stop_on_signals
     from strom.ingest.bridge import Bridge
+    from strom.metrics import Metrics
     from strom.settings import load_settings
     from strom.stack.ready import announce
 
@@ -40,9 +49,14 @@ def bridge(
             "home": home,
             "bridge.client_id": client_id,
             "bridge.share": share,
+            "bridge.every": every,
+            "bridge.on_change": on_change or None,
         }
     )
     log_to_stderr()
     running = Bridge(settings, on_ready=lambda: announce(settings.home, "bridge"))
-    with stop_on_signals(running.stop):
+    metrics = Metrics()
+    metrics.watch("bridge", running.counters, running.refresh)
+    port, host = settings.bridge.metrics_port, settings.bridge.metrics_host
+    with metrics.served(port, host, "bridge.metrics_port"), stop_on_signals(running.stop):
         running.run()

@@ -1,6 +1,7 @@
 """The `strom` command: gathers the verbs and turns errors that a person can mend into one sentence."""
 
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -16,14 +17,28 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; a StromError becomes its sentence on standard error and its exit code."""
+    """Run the command line; a StromError becomes its sentence on standard error and its exit code.
+
+    So does a package that only an extra of the installation brings.
+    """
     from strom.cli import verbs
 
     verbs.register(app)
     try:
         app()
     except StromError as error:
-        print(f"strom: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _give_up(error)
+    except ModuleNotFoundError as error:
+        from strom.cli.extras import sentence
+
+        advice = sentence(error.name)
+        if advice is None:
+            raise
+        _give_up(StromError(advice))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _give_up(error: StromError) -> NoReturn:
+    print(f"strom: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)

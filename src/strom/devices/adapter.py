@@ -17,6 +17,7 @@ from strom.devices.simulator.timeline import Clock, Due, Timeline
 from strom.errors import StromError
 from strom.mqtt.errors import MqttError
 from strom.mqtt.transport import Endpoint, tls_context
+from strom.open_files import allow_sockets
 from strom.settings import Settings
 
 MOST_CONNECTIONS = 1000
@@ -71,8 +72,10 @@ class Publisher:
         keep_s: float | None = None,
         clock: Clock = system_ms,
         on_trouble: Callable[[str], None] = _ignore,
+        on_confirmed: Callable[[Message], None] = _ignore,
     ) -> None:
         self.progress = Progress()
+        self._on_confirmed = on_confirmed
         self._rate = rate
         self._clock = clock
         self._keep_s = keep_s
@@ -83,6 +86,7 @@ class Publisher:
         self._ahead: Due | None = None  # taken from the timeline, not yet due
         self._exhausted = False
         lines = _lines(fleet, Endpoint.of(settings), qos, connections)
+        allow_sockets(len(lines))
         self._line_of = {
             adapter.client_id: lines[index % len(lines)] for index, adapter in enumerate(fleet.adapters)
         }
@@ -180,6 +184,7 @@ class Publisher:
 
     def _confirmed(self, receipt: Receipt) -> None:
         progress, message = self.progress, receipt.message
+        self._on_confirmed(message)
         progress.published += 1
         progress.open -= 1
         progress.history += message.history

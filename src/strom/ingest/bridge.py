@@ -1,6 +1,7 @@
 """The bridge from MQTT to Kafka: a message goes over as it came and is acknowledged only when Kafka has it.
 
-It reads nothing of a payload but the adapter's name. When Kafka is away it stops reading, and MQTT holds.
+It reads nothing of a payload but the adapter's name, unless it is asked to thin. When Kafka is away it stops reading,
+and MQTT holds.
 """
 
 import contextlib
@@ -12,12 +13,16 @@ from collections.abc import Callable
 
 import mqtt5
 
+from strom.ingest.broker_watch import BrokerWatch
 from strom.ingest.counters import Counters
 from strom.ingest.dialect_rules import DialectRules
-from strom.ingest.forward import NO_ID, Forwarder, Headers
+from strom.ingest.forward import Forwarder
 from strom.ingest.gate import TopicGate
+from strom.ingest.headings import Headings, published
 from strom.ingest.line import MqttLine
 from strom.ingest.meter_key import meter_key
+from strom.ingest.parcel import Record
+from strom.ingest.thinner import thinner_of
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -30,8 +35,10 @@ COUNTERS_SECONDS = 60.0
 _IDLE_PAUSE = 1.0
 _BUSY_PAUSE = 0.005  # while Kafka is about to confirm
 _HELD_PAUSE = 0.1
-
-_SOURCE = (topics.HEADER_SOURCE, b"mqtt")
+# Mosquitto writes message by message. To wake for each would cost more than to carry it: after a read that brought
+# few, more may come together for so long. They wait for less than the producer lets a batch grow.
+BREATH = 0.001
+FEW = 100
 
 
 class Bridge:
@@ -48,23 +55,28 @@ class Bridge:
         self._wake_write.setblocking(False)
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         self._rules = DialectRules(settings)
-        self._line = MqttLine(settings, self._selector, self.counters, self._rules.filters)
+        self._headings = Headings(self._rules)
+        self._thinner = thinner_of(settings, self._rules, self.counters)
+        self._line = MqttLine(settings, self._selector, self.counters, self._rules.filters, self._lost)
         self._forwarder = Forwarder(settings, topics.RAW, self.counters)
+        self._hold_seconds = HOLD_SECONDS + settings.bridge.linger_ms / 1000
         self._gate = TopicGate(settings)
+        self._watch = BrokerWatch(settings, self.counters)
         self._look_at = 0.0
-        self._holding = False
         self._report_at = time.monotonic() + COUNTERS_SECONDS
         self._stopping = False
 
     def run(self) -> None:
         """Bridge until asked to stop, then bring over what has been read."""
         self._gate.open()
+        self._watch.open()
         try:
             while not self._stopping:
                 self._step()
             self._drain()
         finally:
             self._close()
+            self.refresh()
             LOG.info("bridge stopped: %s", self.counters)
 
     def stop(self) -> None:
@@ -73,12 +85,21 @@ class Bridge:
         with contextlib.suppress(OSError):  # a wake-up is under way already, or the bridge has ended
             self._wake_write.send(b"\0")
 
+    def refresh(self) -> None:
+        """Bring the counters that rise and fall up to date; may be called from another thread."""
+        self.counters.in_flight = self._forwarder.in_flight
+        self.counters.connected = int(self._line.subscribed)
+
     def _step(self) -> None:
         now = time.monotonic()
         self._line.prepare(now, reading=not self._forwarder.full)
         for key, _ in self._selector.select(self._pause(now)):
             if self._line.is_source(key.fileobj):
-                self._forward(self._line.messages(time.monotonic()))
+                messages = self._line.messages(time.monotonic())
+                if messages:
+                    self._forward(messages)
+                    if len(messages) < FEW:
+                        time.sleep(BREATH)
         self._forwarder.poll()
         self._line.acknowledge(now)
         if not self._announced:
@@ -96,17 +117,27 @@ class Bridge:
         return _IDLE_PAUSE if attempt is None else min(_IDLE_PAUSE, attempt)
 
     def _forward(self, messages: list[mqtt5.PublishPacket]) -> None:
+        """Hand over what one read brought. All that is done for each message is in this loop and the forwarder's."""
+        received_ms = time.time_ns() // 1_000_000
         self.counters.received += len(messages)
-        received = (topics.HEADER_RECEIVED, str(time.time_ns() // 1_000_000).encode())
-        confirmed, marks_of = self._line.confirmed, self._rules.marks
+        ids = [message.packet_id for message in messages if message.packet_id]
+        if self._thinner is not None:
+            messages = self._thinner.sift(messages, received_ms)
+        headings, base = self._headings, self._base
+        headings.at(received_ms)
+        records: list[Record] = []
         for message in messages:
             topic, payload = message.topic, message.payload
-            marks = marks_of(topic)
-            headers: Headers = [_SOURCE, marks.dialect, received, marks.topic]
+            headers, key = headings[topic]
             if message.user_properties:
-                headers += _published(message.user_properties)
-            key = marks.key or meter_key(payload, topic, self._base)
-            self._forwarder.send(payload, key, headers, confirmed, message.packet_id or NO_ID)
+                headers = headers + published(message.user_properties)
+            records.append((payload, key or meter_key(payload, topic, base), headers))
+        self._forwarder.send(records, ids, self._line.confirmed)
+
+    def _lost(self) -> None:
+        """The connection broke: what comes again may have gone on, but is not safe yet, and must go on again."""
+        if self._thinner is not None:
+            self._thinner.forget()
 
     def _look_around(self, now: float) -> None:
         """Once a second: are both sides there, and is it time to tell the counters?"""
@@ -117,6 +148,7 @@ class Bridge:
         self._notice_hold(now)
         if now >= self._report_at:
             self._report_at = now + COUNTERS_SECONDS
+            self.refresh()
             LOG.info("%s", self.counters)
 
     def _announce(self) -> None:
@@ -127,13 +159,14 @@ class Bridge:
             self._on_ready()
 
     def _notice_hold(self, now: float) -> None:
-        away = self._forwarder.in_flight > 0 and now - self._forwarder.last_progress > HOLD_SECONDS
-        if away and not self._holding:
-            self.counters.held += 1
-            LOG.warning("Kafka does not confirm; holding %d messages", self._forwarder.in_flight)
-        elif self._holding and not away:
+        counters, forwarder = self.counters, self._forwarder
+        away = forwarder.in_flight > 0 and now - forwarder.last_progress > self._hold_seconds
+        if away and not counters.holding:
+            counters.held += 1
+            LOG.warning("Kafka does not confirm; holding %d messages", forwarder.in_flight)
+        elif counters.holding and not away:
             LOG.info("Kafka confirms again; reading on")
-        self._holding = away
+        counters.holding = int(away)
 
     def _drain(self) -> None:
         """Bring over and acknowledge what has been read; MQTT keeps what has not."""
@@ -152,14 +185,7 @@ class Bridge:
         self._line.close(time.monotonic())
         self._forwarder.close()
         self._gate.close()
+        self._watch.close()
         self._selector.close()
         self._wake_read.close()
         self._wake_write.close()
-
-
-def _published(properties: list[tuple[str, str]]) -> Headers:
-    """When the sender published the message, where it tells."""
-    for name, value in properties:
-        if name == topics.HEADER_PUBLISHED:
-            return [(name, value.encode())]
-    return []

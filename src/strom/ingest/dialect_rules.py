@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from strom.devices.registry import DIALECTS
 from strom.domain import dialects
+from strom.ingest.parcel import Headers
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -14,14 +15,12 @@ from strom.streams import topics
 MOST_KNOWN = 10_000
 LONGEST_KNOWN = 256
 
-Header = tuple[str, str | bytes | None]
-
 
 class Marks(NamedTuple):
     """What every message of one topic gets."""
 
-    dialect: Header
-    topic: Header
+    dialect: str
+    headers: Headers
     key: bytes  # empty where the payload may tell a better one
 
 
@@ -55,9 +54,8 @@ class DialectRules:
     def _look(self, topic: str) -> Marks:
         name = self.dialect(topic)
         key = "" if name == dialects.ADAPTER_JSON else DIALECTS[name].key_of(topic)
-        return Marks(
-            (topics.HEADER_DIALECT, name.encode()), (topics.HEADER_TOPIC, topic.encode()), key.encode()
-        )
+        headers: Headers = [(topics.HEADER_DIALECT, name.encode()), (topics.HEADER_TOPIC, topic.encode())]
+        return Marks(name, headers, key.encode())
 
 
 def _matches(pattern: list[str], levels: list[str]) -> bool:

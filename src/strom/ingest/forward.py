@@ -1,43 +1,30 @@
-"""Messages on their way to Kafka: bounded in number and bytes, tried again for ever, confirmed one by one.
+"""Messages on their way to Kafka: bounded in number and bytes, tried again for ever, confirmed when Kafka has them.
 
-It knows neither MQTT nor what a message says: a sender gives it a list, and the id of each message appears
-there when Kafka has it.
+It knows neither MQTT nor what a message says: a sender gives it a list, and the ids of messages appear there when
+Kafka has them.
 """
 
 import logging
 import time
-from collections import deque
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from strom.backoff import Backoff
+from strom.errors import StromError
 from strom.ingest import refused
 from strom.ingest.counters import Counters
+from strom.ingest.parcel import Failure, Parcel, Receipt, Record
+from strom.ingest.producers import Producers
 from strom.settings import Settings
 from strom.streams.client import error_of
-from strom.streams.producer import open_producer
+from strom.streams.partitioners import Partitioner
 
 LOG = logging.getLogger("strom.bridge")
 MAX_BYTES = 64 * 1024 * 1024  # held at most, however large the messages are
 
-Headers = list[tuple[str, str | bytes | None]]
-Confirmed = list[int]  # ids of messages that Kafka has, for the sender to acknowledge and clear
-
-NO_ID = 0  # a message that needs no acknowledgement
-
-
-class Pending(NamedTuple):
-    """A message that Kafka does not have yet."""
-
-    value: bytes
-    key: bytes
-    headers: Headers
-    confirmed: Confirmed
-    message_id: int
-    alone: bool = False  # not in one batch with others: together they were too large
+_NOT_TAKEN = KafkaError(KafkaError._QUEUE_FULL)
+_NO_SUCH_TOPIC = (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 class Forwarder:
@@ -47,44 +34,48 @@ class Forwarder:
         self.in_flight = 0
         self.last_progress = time.monotonic()
         self.topic_missing = False
-        self._settings = settings
         self._topic = topic
         self._counters = counters
         self._limit = settings.bridge.inflight
         self._folder: Path = settings.home / "refused"
         self._bytes = 0
-        self._waiting: deque[Pending] = deque()
+        self._number = 0
+        self._under_way: dict[Parcel, None] = {}  # in the order in which they were handed over
+        self._waiting: list[Parcel] = []  # to be sent again
+        self._failed = 0
         self._backoff = Backoff()
         self._retry_at = 0.0
         self._fatal = False
         self._closing = False
-        self._producer = self._open()
-        self._single: Producer | None = None  # sends each message in a batch of its own
+        self._producers = Producers(settings)
+        self._partitioner = Partitioner(settings)
 
     @property
     def full(self) -> bool:
         return self.in_flight >= self._limit or self._bytes >= MAX_BYTES or bool(self._waiting)
 
-    def send(self, value: bytes, key: bytes, headers: Headers, confirmed: Confirmed, message_id: int) -> None:
-        """Hand over one message; it is held until Kafka has it."""
+    def send(self, records: list[Record], ids: list[int], confirmed: list[int]) -> None:
+        """Hand over what arrived together; it is held until Kafka has it, then `confirmed` gets the ids."""
+        receipt = Receipt(ids, confirmed, len(records))
+        if not records:
+            return
         if not self.in_flight:
             self.last_progress = time.monotonic()
-        self.in_flight += 1
-        self._bytes += len(value)
-        message = Pending(value, key, headers, confirmed, message_id)
+        self._number += 1
+        parcel = Parcel(self._number, records, receipt, self._answered)
+        self.in_flight += len(records)
+        self._bytes += parcel.size
         if self._waiting:  # keep the order behind those that wait
-            self._waiting.append(message)
+            self._waiting.append(parcel)
         else:
-            self._produce(message)
+            self._produce(parcel)
 
     def poll(self, timeout: float = 0.0) -> None:
         """Take Kafka's confirmations; send again what it would not take."""
-        before = self.in_flight
-        self._producer.poll(timeout)
-        if self._single is not None:
-            self._single.poll(0)
+        before, failed = self._open_answers, self._failed
+        self._producers.poll(timeout)
         now = time.monotonic()
-        if self.in_flight < before:
+        if before - self._open_answers > self._failed - failed:
             self.last_progress = now
             self._backoff.reset()
         if self._waiting and now >= self._retry_at:
@@ -93,85 +84,119 @@ class Forwarder:
     def close(self) -> None:
         """Let go of what is left; the sender has no confirmation for it."""
         self._closing = True
-        for producer in filter(None, (self._producer, self._single)):
-            _discard(producer)
+        self._producers.discard()
 
-    def _open(self, **overrides: int) -> Producer:
-        return open_producer(self._settings, self._settings.bridge.client_id, **overrides)
+    @property
+    def _open_answers(self) -> int:
+        return sum([parcel.open for parcel in self._under_way])
 
-    def _produce(self, message: Pending) -> None:
-        producer = self._alone() if message.alone else self._producer
+    def _produce(self, parcel: Parcel) -> None:
+        """The hot loop: one call of Kafka's client for each record, one callback for all of them."""
+        producer = self._producers.one(alone=parcel.alone)
+        produce, topic, answer = producer.produce, self._topic, parcel.answer
+        partition_of = self._partitioner.partition
+        taken, error = 0, None
         try:
-            producer.produce(
-                self._topic,
-                message.value,
-                message.key,
-                headers=message.headers,
-                on_delivery=partial(self._delivered, message),
-            )
-        except BufferError:
-            self._wait(message, "its queue is full")
+            for value, key, headers in parcel.records:
+                partition = partition_of(topic, key)
+                produce(topic, value, key, partition, headers=headers, on_delivery=answer)
+                taken += 1
+        except (BufferError, StromError):  # its queue is full; or nobody tells how many partitions there are
+            error = _NOT_TAKEN
         except KafkaException as exception:
-            self._failed(error_of(exception), message)
+            error = error_of(exception)
+        if error is not None:
+            self._cut(parcel, taken, error)
+        if taken:  # answers come only while polling
+            parcel.open = taken
+            self._under_way[parcel] = None
 
-    def _alone(self) -> Producer:
-        if self._single is None:
-            self._single = self._open(**{"batch.num.messages": 1})
-        return self._single
+    def _cut(self, parcel: Parcel, taken: int, error: KafkaError) -> None:
+        """Kafka's client refused a record: it and those behind it wait."""
+        rest = Parcel(
+            parcel.number, parcel.records[taken:], parcel.receipt, self._answered, alone=parcel.alone
+        )
+        parcel.records = parcel.records[:taken]
+        first, *behind = rest.records
+        self._try_again(rest, [(first, error), *((record, _NOT_TAKEN) for record in behind)])
 
-    def _delivered(self, message: Pending, error: KafkaError | None, _: Message) -> None:
-        if error is None:
-            self._counters.forwarded += 1
-            self._done(message)
-        elif not self._closing:
-            self._failed(error, message)
+    def _answered(self, parcel: Parcel) -> None:
+        """There is an answer for each record of the parcel."""
+        if parcel not in self._under_way:
+            return  # given up with its producer, and sent again since
+        del self._under_way[parcel]
+        failures = parcel.failures
+        done = len(parcel.records) - len(failures)
+        self._counters.forwarded += done
+        self._settle(parcel, done, parcel.size - _size(failures))
+        if failures and not self._closing:
+            self._failed += len(failures)
+            self._try_again(parcel, failures)
 
-    def _done(self, message: Pending) -> None:
-        self.in_flight -= 1
-        self._bytes -= len(message.value)
-        if message.message_id:
-            message.confirmed.append(message.message_id)
+    def _settle(self, parcel: Parcel, records: int, size: int) -> None:
+        self.in_flight -= records
+        self._bytes -= size
+        parcel.receipt.settle(records)
 
-    def _failed(self, error: KafkaError, message: Pending) -> None:
-        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-            self._too_large(message, error)
-            return
-        self._fatal = self._fatal or error.fatal() or error.code() == KafkaError._FATAL
-        if error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART):
+    def _try_again(self, parcel: Parcel, failures: list[Failure]) -> None:
+        errors = {error.code(): error for _, error in failures}
+        too_large = KafkaError.MSG_SIZE_TOO_LARGE in errors
+        if too_large and parcel.alone:
+            failures = [failure for failure in failures if not self._kept(parcel, *failure)]
+        if any(error.fatal() or code == KafkaError._FATAL for code, error in errors.items()):
+            self._fatal = True
+        if not errors.keys().isdisjoint(_NO_SUCH_TOPIC):
             self.topic_missing = True
-        self._wait(message, error.str() or error.name())
+        if failures:
+            records, error = [record for record, _ in failures], failures[0][1]
+            alone = parcel.alone or too_large
+            again = Parcel(parcel.number, records, parcel.receipt, self._answered, alone=alone)
+            self._wait(again, error.str() or error.name())
 
-    def _too_large(self, message: Pending, error: KafkaError) -> None:
-        """No retry helps a message that is too large by itself, and the next must not wait for it."""
-        if not message.alone:
-            self._wait(message._replace(alone=True), "a batch is larger than the topic takes")
-            return
+    def _kept(self, parcel: Parcel, record: Record, error: KafkaError) -> bool:
+        """No retry helps a record that is too large by itself, and the next must not wait for it."""
+        value, key, headers = record
+        if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+            return False
         try:
-            path = refused.keep(self._folder, message.value, message.key, message.headers, error.name())
+            path = refused.keep(self._folder, value, key, headers, error.name())
         except OSError as trouble:
-            self._wait(message, f"{len(message.value)} bytes are too large and cannot be kept: {trouble}")
-            return
-        LOG.error("Kafka does not take a message of %d bytes; kept as %s", len(message.value), path)
+            LOG.error("a message of %d bytes is too large and cannot be kept: %s", len(value), trouble)
+            return False
+        LOG.error("Kafka does not take a message of %d bytes; kept as %s", len(value), path)
         self._counters.refused += 1
-        self._done(message)
+        self._settle(parcel, 1, len(value))
+        return True
 
-    def _wait(self, message: Pending, reason: str) -> None:
+    def _wait(self, parcel: Parcel, reason: str) -> None:
         if not self._waiting:
             pause = self._backoff.next()
             self._retry_at = time.monotonic() + pause
-            LOG.warning("Kafka did not take a message (%s); trying again in %.1f s", reason, pause)
-        self._waiting.append(message)
+            LOG.warning(
+                "Kafka did not take %d messages (%s); trying again in %.1f s",
+                len(parcel.records),
+                reason,
+                pause,
+            )
+        self._waiting.append(parcel)
 
     def _send_again(self) -> None:
-        if self._fatal:  # such a producer is of no more use: what it still has joins those that wait
-            _discard(self._producer)
-            self._producer, self._fatal = self._open(), False
-        batch, self._waiting = self._waiting, deque()
-        while batch and not self._waiting:
-            self._produce(batch.popleft())
-        self._waiting.extend(batch)
+        if self._fatal:
+            self._replace_producers()
+        # Answers come partition by partition: the order of arrival is restored here.
+        again, self._waiting = sorted(self._waiting, key=lambda parcel: parcel.number), []
+        while again and not self._waiting:
+            self._produce(again.pop(0))
+        self._waiting.extend(again)
+
+    def _replace_producers(self) -> None:
+        self._producers.replace()
+        self._fatal = False
+        silent, self._under_way = self._under_way, {}
+        for parcel in silent:  # the old ones did not even say that they let go of these
+            again = Parcel(parcel.number, parcel.records, parcel.receipt, self._answered, alone=parcel.alone)
+            self._waiting.append(again)
 
 
-def _discard(producer: Producer) -> None:
-    producer.purge(in_queue=True, in_flight=True, blocking=False)
-    producer.flush(1.0)
+def _size(failures: list[Failure]) -> int:
+    return sum([len(record[0]) for record, _ in failures])

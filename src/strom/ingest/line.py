@@ -33,7 +33,12 @@ class MqttLine:
     """Connects, subscribes, and connects again with back-off; `subscribed` while messages can come."""
 
     def __init__(
-        self, settings: Settings, selector: selectors.BaseSelector, counters: Counters, filters: list[str]
+        self,
+        settings: Settings,
+        selector: selectors.BaseSelector,
+        counters: Counters,
+        filters: list[str],
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self.subscribed = False
         # Packet ids to acknowledge on the present connection. A lost connection takes its list along: those
@@ -43,6 +48,7 @@ class MqttLine:
         self._selector = selector
         self._counters = counters
         self._subscriptions = Subscriptions(settings, filters)
+        self._on_lost = on_lost
         self._endpoint = Endpoint.of(settings)
         self._context = _context(self._endpoint)
         self._connection: Connection | None = None
@@ -115,7 +121,11 @@ class MqttLine:
         self._since = now
         bridge = self._settings.bridge
         session = Session(
-            bridge.client_id, clean_start=False, expiry_seconds=LONGEST_SESSION, receive_max=bridge.inflight
+            bridge.client_id,
+            clean_start=False,
+            expiry_seconds=LONGEST_SESSION,
+            keep_alive=bridge.keep_alive,
+            receive_max=bridge.inflight,
         )
         self._connection = Connection(
             self._endpoint,
@@ -131,7 +141,7 @@ class MqttLine:
         if connection is None:
             return
         for packet in connection.handle(now):
-            if isinstance(packet, mqtt5.PublishPacket):
+            if type(packet) is mqtt5.PublishPacket:
                 found.append(packet)
             elif isinstance(packet, mqtt5.ConnAckPacket):
                 self._subscribe(connection, now)
@@ -190,6 +200,7 @@ class MqttLine:
             self._register(self._connection, 0)
             self._connection.close()
         self._connection, self.subscribed, self.confirmed = None, False, []
+        self._on_lost()
         pause = self._backoff.next()
         self._connect_at = time.monotonic() + pause
         self._counters.reconnects += 1

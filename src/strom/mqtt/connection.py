@@ -12,7 +12,7 @@ import mqtt5
 from mqtt5 import QoS
 
 from strom.mqtt.errors import MqttError
-from strom.mqtt.packets import MAX_PACKET_ID, Session, connect_packet, farewell, refusal, split
+from strom.mqtt.packets import MAX_PACKET_ID, Session, connect_packet, farewell, pubacks, refusal, split
 from strom.mqtt.transport import Endpoint, Transport
 
 READ_BYTES = 4 * 1024  # of a publisher, which hears little; a thousand of them stay small
@@ -93,13 +93,13 @@ class Connection:
         self._out += packet
         return packet_id
 
-    def subscribe(self, filters: Iterable[str]) -> int:
-        """Ask for these topics at QoS 1; the SUBACK comes out of `handle`."""
+    def subscribe(self, filters: Iterable[str], qos: int = 1) -> int:
+        """Ask for these topics; the SUBACK comes out of `handle`."""
         packet_id = self._next_id()
         wanted = [
             mqtt5.TopicFilter(
                 pattern,
-                max_qos=QoS.AT_LEAST_ONCE,
+                max_qos=QoS(qos),
                 # A retained message comes once, not again at every reconnect.
                 retain_handling=mqtt5.RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS,
             )
@@ -111,10 +111,9 @@ class Connection:
     def unsubscribe(self, filters: Iterable[str]) -> None:
         self._out += mqtt5.UnsubscribePacket(self._next_id(), list(filters)).write()
 
-    def acknowledge(self, packet_ids: Iterable[int]) -> None:
+    def acknowledge(self, packet_ids: Sequence[int]) -> None:
         """Queue PUBACKs: the broker may forget these messages."""
-        puback = mqtt5.PubAckPacket
-        self._out += b"".join([puback(packet_id).write() for packet_id in packet_ids])
+        self._out += pubacks(packet_ids)
 
     def flush(self, now: float) -> None:
         """Send what is queued as far as the socket takes it."""
@@ -176,13 +175,11 @@ class Connection:
             if used and left:
                 view[:left] = bytes(view[used : self._filled])
         self._filled = left
-        return [packet for packet in packets if self._passes(packet)]
+        publish = mqtt5.PublishPacket
+        return [packet for packet in packets if type(packet) is publish or self._passes(packet)]
 
     def _passes(self, packet: mqtt5.Packet) -> bool:
         """Deal with what concerns the connection itself; True if its user should see the packet."""
-        kind = type(packet)
-        if kind is mqtt5.PublishPacket:
-            return True
         if isinstance(packet, mqtt5.PubAckPacket):
             self.unconfirmed.discard(packet.packet_id)
         elif isinstance(packet, mqtt5.PingRespPacket):

@@ -3,6 +3,8 @@
 It keeps no state and moves no bytes.
 """
 
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mqtt5
@@ -12,6 +14,7 @@ from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverEr
 from strom.mqtt.transport import Endpoint
 
 MAX_PACKET_ID = 65535
+_PUBACK = 0x4002_0000  # with success, and the packet id in its lower half
 LONGEST_SESSION = 0xFFFFFFFF  # for MQTT 5: does not expire
 
 # These will be answered alike until a person changes something.
@@ -51,6 +54,11 @@ def split(view: memoryview) -> tuple[list[mqtt5.Packet], int]:
         packets.append(packet)
         used += length
     return packets, used
+
+
+def pubacks(packet_ids: Sequence[int]) -> bytes:
+    """As many as messages: all of them in one go, for the codec's objects would cost more than the messages."""
+    return struct.pack(f">{len(packet_ids)}I", *[_PUBACK | packet_id for packet_id in packet_ids])
 
 
 def connect_packet(endpoint: Endpoint, session: Session) -> bytes:

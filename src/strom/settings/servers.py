@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from strom.durations import DURATION_PATTERN
 from strom.settings.section import Section
 
 DEFAULT_SCHEMA = "public"
@@ -60,6 +61,15 @@ class MqttSettings(Section):
     ca_file: Path | None = Field(
         None, description="Certificate authority that signed the MQTT broker's certificate."
     )
+    queue_messages: int = Field(
+        0,
+        ge=0,
+        description="Messages that the embedded Mosquitto keeps at most for a bridge that does not take them; then it drops the newest. 0: no limit.",
+    )
+    queue_bytes: int = Field(0, ge=0, description="The same in bytes of payload. 0: no limit.")
+    queue_qos0: bool = Field(
+        True, description="Whether it keeps messages of QoS 0 too while the bridge is not connected."
+    )
 
 
 class BridgeSettings(Section):
@@ -73,6 +83,34 @@ class BridgeSettings(Section):
     inflight: int = Field(
         2000, ge=1, le=65535, description="Messages held at most until Kafka has confirmed them."
     )
+    keep_alive: int = Field(
+        30,
+        ge=1,
+        le=65535,
+        description="A broker that says nothing for half as many seconds is asked whether it is still there.",
+    )
+    compression: Literal["lz4", "zstd", "gzip", "snappy", "none"] = Field(
+        "lz4", description="How batches to Kafka are compressed: lz4, zstd, gzip, snappy or none."
+    )
+    linger_ms: int = Field(
+        5,
+        ge=0,
+        le=900_000,
+        description="How long a batch to Kafka may grow; longer ones compress better, for thin lines.",
+    )
+    every: str | None = Field(
+        None,
+        pattern=DURATION_PATTERN,
+        description="Thins: of each meter only one message in so long goes on, as in 15s; at most 60s.",
+    )
+    on_change: bool = Field(
+        False,
+        description="Thins: of each meter only messages whose registers have changed go on, and one a minute.",
+    )
+    metrics_port: int | None = Field(
+        None, description="Port of the bridge's own page of metrics for Prometheus; empty is none."
+    )
+    metrics_host: str = Field("127.0.0.1", description="Address that page listens on.")
 
 
 class PostgresSettings(Section):

@@ -1,7 +1,9 @@
 """The embedded Mosquitto: set up to keep what was published until the bridge has taken it."""
 
+import contextlib
 import os
 import pwd
+import resource
 import subprocess
 from pathlib import Path
 from typing import ClassVar
@@ -13,6 +15,7 @@ from strom.stack.part import NotReadyError, Part
 from strom.stack.programs import find_mosquitto, find_mosquitto_passwd
 
 PAYLOAD_LIMIT = 1024 * 1024  # an adapter sends a few hundred bytes; more than this is refused at the door
+COUNTS_SECONDS = 5  # between two tellings of what waits and was dropped
 
 CONFIG = """\
 # Written by Strom at every start; changes here are lost. The settings are in strom.toml, section [mqtt].
@@ -27,9 +30,11 @@ persistence true
 persistence_location {data}/
 # The supervisor asks for a save several times a second; this is only for the case that it does not.
 autosave_interval 60
-# The bridge's session and what waits for it never expire and are never cut.
-max_queued_messages 0
-max_queued_bytes 0
+# The bridge's session and what waits for it never expire. 0 is no limit; over one, the newest are dropped and counted.
+max_queued_messages {queue_messages}
+max_queued_bytes {queue_bytes}
+queue_qos0_messages {queue_qos0}
+sys_interval {counts}
 # Unlimited here: an MQTT 5 client says by its receive maximum how much it takes before it acknowledges.
 max_inflight_messages 0
 message_size_limit {limit}
@@ -76,6 +81,10 @@ class Mosquitto(Part):
             bind=mqtt.bind,
             access=self._access(),
             data=self.data,
+            queue_messages=mqtt.queue_messages,
+            queue_bytes=mqtt.queue_bytes,
+            queue_qos0=str(mqtt.queue_qos0).lower(),
+            counts=COUNTS_SECONDS,
             limit=PAYLOAD_LIMIT,
         )
         (self.data / "mosquitto.conf").write_text(config, encoding="utf-8")
@@ -91,6 +100,7 @@ class Mosquitto(Part):
             raise NotReadyError(str(error)) from None
 
     async def tend(self, pid: int) -> None:
+        _allow_files(pid)
         await save_often(pid, self.data / "mosquitto.db")
 
     def _access(self) -> str:
@@ -114,3 +124,12 @@ class Mosquitto(Part):
 def _user() -> str:
     """Started by root, Mosquitto would change to this user by itself; the supervisor has done so already."""
     return Mosquitto.user or "" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+
+
+def _allow_files(pid: int) -> None:
+    """Each adapter takes an open file, and many systems give a process 1,024 unless it asks for more."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # it has ended, or this system cannot do so from outside
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (hard, hard))

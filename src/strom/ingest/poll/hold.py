@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable
 
 from strom.ingest.counters import Counters
-from strom.ingest.forward import NO_ID, Confirmed, Forwarder, Headers
+from strom.ingest.forward import Forwarder
 from strom.ingest.gate import TopicGate
+from strom.ingest.parcel import Headers, Record
 from strom.ingest.poll.counters import Carried
 from strom.settings import Settings
 from strom.streams import topics
@@ -19,6 +20,7 @@ from strom.streams import topics
 LOG = logging.getLogger("strom.poll")
 AWAY_SECONDS = 2.0  # without a confirmation: Kafka is taken to be away
 COUNTERS_SECONDS = 60.0
+AT_ONCE = 500  # handed over as one parcel
 ROOMY = 0.5  # filled by no more than this, asking goes on again
 
 _BUSY_PAUSE = 0.005  # while Kafka is about to confirm
@@ -39,9 +41,8 @@ class Hold:
         own = settings.bridge.model_copy(update={"client_id": settings.poll.client_id})
         self._forwarder = Forwarder(settings.model_copy(update={"bridge": own}), topics.RAW, self._sent)
         self._gate = TopicGate(settings, LOG)
-        self._queue: deque[tuple[bytes, bytes, Headers]] = deque()
+        self._queue: deque[Record] = deque()
         self._bytes = 0
-        self._ignored: Confirmed = []
         self._came = asyncio.Event()
         self._roomy = asyncio.Event()
         self._roomy.set()
@@ -114,9 +115,9 @@ class Hold:
 
     def _hand_over(self) -> None:
         while self._queue and not self._forwarder.full:
-            value, key, headers = self._queue.popleft()
-            self._bytes -= len(value)
-            self._forwarder.send(value, key, headers, self._ignored, NO_ID)
+            together = [self._queue.popleft() for _ in range(min(len(self._queue), AT_ONCE))]
+            self._bytes -= sum(len(value) for value, _, _ in together)
+            self._forwarder.send(together, [], [])
 
     def _announce(self) -> None:
         if not self._announced:

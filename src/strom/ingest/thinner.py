@@ -1,0 +1,85 @@
+"""Thins what a bridge carries, for lines that are thin: leaves out messages that say nothing new in time.
+
+What it cannot understand goes on as it came; that is for others to judge. The rule itself is in `domain/thinning.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import mqtt5
+
+from strom.devices.registry import Dialect, dialects_of
+from strom.domain.load_profile import Direction
+from strom.domain.reading import Rejected, epoch_ms
+from strom.domain.thinning import LONGEST_MS, Thinning, Trace
+from strom.durations import duration
+from strom.errors import StromError
+from strom.ingest.counters import Counters
+from strom.ingest.dialect_rules import DialectRules
+from strom.ingest.headings import SOURCE
+from strom.settings import Settings
+
+_MOST_METERS = 50_000  # remembered; beyond that it starts anew, and everything goes on once more
+_TIMES = ("v", "at", "received")  # what differs in every message
+
+
+class Thinner:
+    def __init__(
+        self, thinning: Thinning, rules: DialectRules, dialects: Mapping[str, Dialect], counters: Counters
+    ) -> None:
+        self._thinning = thinning
+        self._rules = rules
+        self._dialects = dialects
+        self._counters = counters
+        self._traces: dict[str, Trace] = {}
+
+    def sift(self, messages: list[mqtt5.PublishPacket], received_ms: int) -> list[mqtt5.PublishPacket]:
+        """Those of the messages that go on."""
+        kept = [message for message in messages if self._goes_on(message, received_ms)]
+        self._counters.thinned += len(messages) - len(kept)
+        return kept
+
+    def forget(self) -> None:
+        """From now on messages may come again that have gone on, but are not safe yet."""
+        self._traces.clear()
+
+    def _goes_on(self, message: mqtt5.PublishPacket, received_ms: int) -> bool:
+        reading = self._understood(message, received_ms)
+        if reading is None:
+            return True
+        meter, at_ms = reading["meter"], epoch_ms(reading["at"])
+        said = hash(repr([item for item in reading.items() if item[0] not in _TIMES]))
+        trace = self._traces.get(meter)
+        if trace is not None:
+            return self._thinning.goes_on(trace, at_ms, said, counted=_is_counted(reading))
+        if len(self._traces) >= _MOST_METERS:
+            self._traces.clear()
+        self._traces[meter] = Trace(at_ms, at_ms, said)
+        return True
+
+    def _understood(self, message: mqtt5.PublishPacket, received_ms: int) -> dict[str, Any] | None:
+        topic, payload = message.topic, message.payload
+        decode = self._dialects[self._rules.marks(topic).dialect].decode
+        try:
+            return decode(payload, received_ms=received_ms, source=SOURCE, topic=topic)
+        except Rejected:
+            return None
+
+
+def thinner_of(settings: Settings, rules: DialectRules, counters: Counters) -> Thinner | None:
+    """None unless the settings ask for one."""
+    bridge = settings.bridge
+    if bridge.every is None and not bridge.on_change:
+        return None
+    every_ms = None if bridge.every is None else duration(bridge.every)
+    if every_ms is not None and every_ms > LONGEST_MS:
+        raise StromError(
+            f"bridge.every is {bridge.every}: choose at most {LONGEST_MS // 1000}s, so that quarter-hours stay exact."
+        )
+    thinning = Thinning(every_ms, on_change=bridge.on_change)
+    return Thinner(thinning, rules, dialects_of(settings), counters)
+
+
+def _is_counted(reading: dict[str, Any]) -> bool:
+    """Whether each direction whose power it tells has a counter too."""
+    return all(f"{direction}_wh" in reading for direction in Direction if f"{direction}_w" in reading)

@@ -1,0 +1,194 @@
+"""What can go wrong around a bridge gives a metric and a log line, and loses nothing: lines, queues, disks."""
+
+import os
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from strom.settings import MqttSettings, Settings
+from strom.stack.supervisor import Stack
+from tests.conftest import free_ports, settings_in
+from tests.ingest.bridging import Publisher, await_raw, bridging, own_bridge, publish_all, raw_records
+from tests.ingest.line_proxy import proxied
+from tests.ingest.metrics_page import await_metric, metric
+from tests.waiting import until
+
+pytestmark = pytest.mark.stack
+
+INFLIGHT = 50
+MB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Kafka and Mosquitto that these tests may break."""
+    with Stack(settings_in(tmp_path_factory.mktemp("servers")), ["kafka", "mqtt"]) as stack:
+        yield stack
+
+
+@pytest.fixture
+def topic(unique: Callable[[str], str]) -> str:
+    return unique("sma")
+
+
+@pytest.fixture
+def settings(servers: Stack, tmp_path: Path, topic: str) -> Settings:
+    return with_page(own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT))
+
+
+def with_page(settings: Settings, **bridge: object) -> Settings:
+    (port,) = free_ports(1)
+    changed = settings.bridge.model_copy(update={"metrics_port": port} | bridge)
+    return settings.model_copy(update={"bridge": changed})
+
+
+def payloads(count: int, first: int = 0) -> list[bytes]:
+    return [b'{"name":"m","n":%d}' % number for number in range(first, first + count)]
+
+
+def test_the_page_tells_what_was_carried_and_what_waits(settings: Settings, topic: str) -> None:
+    with bridging(settings):
+        publish_all(settings, topic, payloads(100))
+        await_raw(settings, topic, 100)
+        await_metric(settings, "acknowledged_total", 100)
+        assert metric(settings, "received_total") == metric(settings, "forwarded_total") == 100
+        assert (metric(settings, "connected"), metric(settings, "holding")) == (1, 0)
+        until(lambda: metric(settings, "in_flight") == 0)
+
+
+def test_a_line_that_goes_dead_without_a_word_is_noticed_and_nothing_is_lost(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    with proxied(servers.settings.mqtt_address) as line:
+        mqtt = settings.mqtt.model_copy(update={"address": line.address})
+        through = with_page(settings, keep_alive=2).model_copy(update={"mqtt": mqtt})
+        with bridging(through) as bridge:
+            publish_all(settings, topic, payloads(50))
+            await_raw(settings, topic, 50)
+            line.go_dead()
+            publish_all(settings, topic, payloads(50, first=50))
+            bridge.await_log("does not answer; connecting again")
+            records = await_raw(settings, topic, 100)
+            assert (metric(through, "reconnects_total") or 0) >= 1
+            assert bridge.stop() == 0
+    assert {record.value for record in records} == set(payloads(100))
+
+
+def test_kafka_that_is_away_is_told_and_the_queue_grows_where_it_is_safe(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    with bridging(settings) as bridge:
+        publish_all(settings, topic, payloads(100))
+        await_raw(settings, topic, 100)
+        servers.halt("kafka")
+        publish_all(settings, topic, payloads(900, first=100))
+        bridge.await_log(f"Kafka does not confirm; holding {INFLIGHT} messages")
+        await_metric(settings, "held_total", 1)
+        assert (metric(settings, "holding"), metric(settings, "in_flight")) == (1, INFLIGHT)
+        await_metric(settings, "queued", 900 - INFLIGHT)  # told also while the bridge reads nothing
+        servers.resume("kafka")
+        servers.await_ready("kafka")
+        records = await_raw(settings, topic, 1000)
+        until(lambda: metric(settings, "holding") == 0)
+        until(lambda: metric(settings, "queued") == 0)
+        assert bridge.stop() == 0
+    assert {record.value for record in records} == set(payloads(1000))
+    assert metric(settings, "dropped_total") is None  # the page is gone with the bridge
+
+
+def test_a_full_disk_of_the_broker_is_waited_for_and_nothing_is_lost(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    large = [b"%05d" % number + os.urandom(20_000) for number in range(300)]
+    with bridging(settings) as bridge:
+        with full_disk(servers.pid("kafka")), Publisher(settings, topic) as publisher:
+            for payload in large:
+                publisher.send(topic, payload)
+            publisher.await_confirmed()
+            bridge.await_log("Kafka does not confirm; holding")
+            await_metric(settings, "held_total", 1)
+        servers.await_ready("kafka")
+        records = await_raw(settings, topic, len(large))
+        assert bridge.stop() == 0
+    assert {record.value for record in records} == set(large)
+
+
+@pytest.fixture
+def small_queue(tmp_path: Path) -> Iterator[Settings]:
+    """A Mosquitto that keeps 100 messages for a bridge that is away."""
+    settings = settings_in(tmp_path / "mosquitto")
+    mqtt = MqttSettings(port=settings.mqtt.port, queue_messages=100)
+    with Stack(settings.model_copy(update={"mqtt": mqtt}), ["mqtt"]) as stack:
+        yield stack.settings
+
+
+def test_a_full_queue_drops_the_newest_and_tells_how_many(
+    servers: Stack, small_queue: Settings, tmp_path: Path, topic: str
+) -> None:
+    host, port = small_queue.mqtt_address
+    own = own_bridge(servers.settings, tmp_path, topic)
+    mqtt = own.mqtt.model_copy(update={"address": f"{host}:{port}"})
+    settings = with_page(own).model_copy(update={"mqtt": mqtt})
+    with bridging(settings) as bridge:
+        assert bridge.stop() == 0  # from now on there is a session to keep messages for
+    publish_all(settings, topic, payloads(250))
+    with bridging(settings) as bridge:
+        await_metric(settings, "dropped_total", 150)
+        bridge.await_log("the MQTT broker has dropped 150 messages because a queue was full")
+        records = await_raw(settings, topic, 100)
+        until(lambda: metric(settings, "queued") == 0)
+        assert bridge.stop() == 0
+    assert [record.value for record in records] == payloads(100)
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_what_is_published_while_the_bridge_is_away_waits_at_either_qos(
+    settings: Settings, topic: str, qos: int
+) -> None:
+    with bridging(settings) as bridge:
+        assert bridge.stop() == 0
+    publish_all(settings, topic, payloads(50), qos)
+    with bridging(settings):
+        assert {record.value for record in await_raw(settings, topic, 50)} == set(payloads(50))
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip", "snappy", "none"])
+def test_batches_can_be_compressed_otherwise_and_grow_for_longer(
+    settings: Settings, topic: str, compression: str
+) -> None:
+    changed = with_page(settings, compression=compression, linger_ms=300)
+    with bridging(changed):
+        publish_all(settings, topic, payloads(100))
+        assert {record.value for record in await_raw(settings, topic, 100)} == set(payloads(100))
+
+
+def test_a_thinning_bridge_acknowledges_what_it_leaves_out(settings: Settings, topic: str) -> None:
+    start = 1_763_230_500
+    sent = [
+        b'{"name":"m","1-0:1.8.0":{"value":%d,"time":%d}}' % (number, start + 5 * number)
+        for number in range(60)
+    ]
+    thinned = with_page(settings, every="15s")
+    with bridging(thinned) as bridge:
+        publish_all(settings, topic, [*sent, b"not json", b"not json"])
+        await_metric(thinned, "acknowledged_total", len(sent) + 2)
+        assert metric(thinned, "thinned_total") == 40
+        assert bridge.stop() == 0
+    values = [record.value for record in raw_records(settings, topic)]
+    assert [value for value in values if value != b"not json"] == sent[::3]
+    assert values.count(b"not json") == 2
+
+
+@contextmanager
+def full_disk(pid: int) -> Iterator[None]:
+    """No file of the broker can grow over a megabyte, nor of those that are started in its place."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MB, hard))
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (MB, MB))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
