@@ -83,9 +83,9 @@ class Poller:
             hold.close()
 
     def _begin(self, hold: Hold) -> list[asyncio.Task[object]]:
-        LOG.info(
-            "asking %d adapters, to %s at %s", len(self._entries), topics.RAW, self._settings.kafka_bootstrap
-        )
+        count = len(self._entries)
+        kafka = self._settings.kafka_bootstrap
+        LOG.info("asking %d adapter%s, to %s at %s", count, "s" * (count != 1), topics.RAW, kafka)
         tasks: list[asyncio.Task[object]] = []
         for number, (entry, adapter) in enumerate(self._entries.items()):
             rounds = self._rounds(entry, adapter, hold)
