@@ -87,18 +87,19 @@ def test_while_kafka_is_away_nobody_has_caught_up(servers: Stack, spark: SparkSe
 def test_what_waits_on_the_side_is_not_taken_in_yet(
     settings: Settings, spark: SparkSession, tmp_path: Path
 ) -> None:
-    def caught_up_with(topic: str) -> StreamingQuery:
-        records = source(spark, settings, topic)
-        writer = records.writeStream.format("noop").option("checkpointLocation", str(tmp_path / topic))
-        return writer.trigger(processingTime="100 milliseconds").start()
+    def started(topic: str) -> StreamingQuery:
+        writer = source(spark, settings, topic).writeStream.format("noop")
+        return writer.option("checkpointLocation", str(tmp_path / topic)).start()
 
-    side, store = caught_up_with(topics.SIDE), caught_up_with(topics.READINGS)
-    caught_up = CaughtUp(settings)
-    until(lambda: caught_up.tells(None, side, store), "empty topics are taken in")
-    side.stop()
-    put(settings, topics.SIDE, 1, "sma-kafka/1/0")
-    assert not caught_up.tells(None, side, store)
-    side = caught_up_with(topics.SIDE)
-    until(lambda: caught_up.tells(None, side, store), "the record on the side is taken in")
-    store.stop()
-    side.stop()
+    side, store = started(topics.SIDE), started(topics.READINGS)
+    try:
+        caught_up = CaughtUp(settings)
+        until(lambda: caught_up.tells(None, side, store), "empty topics are taken in")
+        side.stop()
+        put(settings, topics.SIDE, 1, "sma-kafka/1/0")
+        assert not caught_up.tells(None, side, store)
+        side = started(topics.SIDE)
+        until(lambda: caught_up.tells(None, side, store), "the record on the side is taken in")
+    finally:
+        side.stop()
+        store.stop()
