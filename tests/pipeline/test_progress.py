@@ -53,13 +53,13 @@ def test_a_backlog_is_done_when_each_record_has_an_outcome(settings: Settings) -
     put(settings, topics.DEAD_LETTER, 1, "sma-kafka/2/0", "somewhere/2/9", "no origin")
     assert not backlog.is_done()
     put(settings, topics.DEAD_LETTER, 3, "sma-kafka/2/1")
-    assert backlog.is_done()
+    until(backlog.is_done, "the last dead letter is seen")
     put(settings, topics.RAW, 1, "")
     assert backlog.is_done()  # what comes later is no backlog
 
     # The next start finds the outcomes of the former one; marks beyond the end are of a topic that was made anew.
     take_in(settings, 1, 0)
-    assert Backlog(settings).is_done()
+    until(Backlog(settings).is_done, "the outcomes of the former start are found")
     take_in(settings, 0, 7)
     anew = Backlog(settings)
     assert not anew.is_done()
