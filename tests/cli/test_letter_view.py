@@ -11,8 +11,9 @@ from tests.devices.samples import payload_of
 NOON_MS = 1_794_740_400_000  # 2026-11-15T11:00:00Z
 
 
-def letter(value: bytes, dialect: str | None, topic: str = "p1/haus-7/telegram") -> DeadLetter:
+def letter(value: bytes, dialect: str | None, topic: str = "p1/haus-7/telegram", **more: str) -> DeadLetter:
     headers = {"strom-source": "mqtt", "strom-received": str(NOON_MS), "strom-topic": topic}
+    headers |= {name.replace("_", "-"): text for name, text in more.items()}
     headers |= {} if dialect is None else {"strom-dialect": dialect}
     pairs = tuple((name, text.encode()) for name, text in headers.items())
     return DeadLetter(Record("sma-kafka.dead-letter", 0, 7, b"haus-7", value, pairs, NOON_MS))
@@ -35,3 +36,12 @@ def test_names_that_the_settings_tell_now_are_known() -> None:
 def test_without_a_dialect_that_is_known_it_is_an_adapters(dialect: str | None) -> None:
     found = decoded(letter(b'{"name":"haus-2","1-0:1.8.0":{"value":1}}', dialect), Settings())
     assert (found["meter"], found["import_wh"]) == ("haus-2", 1)
+
+
+def test_a_part_of_a_large_message_is_not_taken_for_a_message() -> None:
+    part = {"strom_part": "0123456789abcdef/1/5/0123456789abcdef", "strom_reason": "bad-chunk"}
+    found = decoded(letter(b'{"name":"haus-2","1-0:1.8.0":{"value":1}}', None, **part), Settings())
+    assert found["reason"] == "bad-chunk"
+    assert found["detail"].startswith("part 2 of 5 of a large message; ")
+    odd = decoded(letter(b"", None, **part | {"strom_part": "x"}), Settings())
+    assert odd["detail"] == "the header strom-part is none of a part of a large message"

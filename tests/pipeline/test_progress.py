@@ -53,13 +53,13 @@ def test_a_backlog_is_done_when_each_record_has_an_outcome(settings: Settings) -
     put(settings, topics.DEAD_LETTER, 1, "sma-kafka/2/0", "somewhere/2/9", "no origin")
     assert not backlog.is_done()
     put(settings, topics.DEAD_LETTER, 3, "sma-kafka/2/1")
-    assert backlog.is_done()
+    until(backlog.is_done, "the last dead letter is seen")
     put(settings, topics.RAW, 1, "")
     assert backlog.is_done()  # what comes later is no backlog
 
     # The next start finds the outcomes of the former one; marks beyond the end are of a topic that was made anew.
     take_in(settings, 1, 0)
-    assert Backlog(settings).is_done()
+    until(Backlog(settings).is_done, "the outcomes of the former start are found")
     take_in(settings, 0, 7)
     anew = Backlog(settings)
     assert not anew.is_done()
@@ -87,18 +87,19 @@ def test_while_kafka_is_away_nobody_has_caught_up(servers: Stack, spark: SparkSe
 def test_what_waits_on_the_side_is_not_taken_in_yet(
     settings: Settings, spark: SparkSession, tmp_path: Path
 ) -> None:
-    def caught_up_with(topic: str) -> StreamingQuery:
-        records = source(spark, settings, topic)
-        writer = records.writeStream.format("noop").option("checkpointLocation", str(tmp_path / topic))
-        return writer.trigger(processingTime="100 milliseconds").start()
+    def started(topic: str) -> StreamingQuery:
+        writer = source(spark, settings, topic).writeStream.format("noop")
+        return writer.option("checkpointLocation", str(tmp_path / topic)).start()
 
-    side, store = caught_up_with(topics.SIDE), caught_up_with(topics.READINGS)
-    caught_up = CaughtUp(settings)
-    until(lambda: caught_up.tells(None, side, store), "empty topics are taken in")
-    side.stop()
-    put(settings, topics.SIDE, 1, "sma-kafka/1/0")
-    assert not caught_up.tells(None, side, store)
-    side = caught_up_with(topics.SIDE)
-    until(lambda: caught_up.tells(None, side, store), "the record on the side is taken in")
-    store.stop()
-    side.stop()
+    side, store = started(topics.SIDE), started(topics.READINGS)
+    try:
+        caught_up = CaughtUp(settings)
+        until(lambda: caught_up.tells(None, side, store), "empty topics are taken in")
+        side.stop()
+        put(settings, topics.SIDE, 1, "sma-kafka/1/0")
+        assert not caught_up.tells(None, side, store)
+        side = started(topics.SIDE)
+        until(lambda: caught_up.tells(None, side, store), "the record on the side is taken in")
+    finally:
+        side.stop()
+        store.stop()

@@ -8,11 +8,13 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from strom.devices.adapter_json import decode
-from strom.devices.registry import Dialect
-from strom.domain.reading import Rejected, time_text
+from strom.devices.registry import Dialect, dialects_of
+from strom.domain.reading import DETAILS, Rejected, time_text
 from strom.pipeline.normalise import normalise
 from strom.pipeline.side import apart, whole_messages
+from strom.settings import Settings
 from strom.streams import topics
+from tests.devices.samples import OTHERS, samples
 from tests.pipeline.passing import RECEIVED_MS, Sent, headers_of, message, records
 
 PAYLOADS = Path(__file__).parent.parent / "payloads"
@@ -75,7 +77,7 @@ def test_a_door_that_is_none_of_ours_is_not_named(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("value", "detail"),
     [
-        (b"silence", "the object holds no register that Strom knows"),
+        (b"silence", DETAILS["no-known-register"]),
         (b"fault", "the decoder of knocking failed (KeyError: 'knock'); tell its makers"),
     ],
 )
@@ -112,6 +114,25 @@ def test_the_adapters_own_messages_come_out_as_native_columns_make_them(spark: S
         else:
             reasons = [dict(headers_of(row))["strom-reason"] for row in (side, own)]
             assert reasons[0] == reasons[1]
+
+
+def test_every_sample_of_every_dialect_comes_out_as_it_must(spark: SparkSession) -> None:
+    found = [sample for sample in samples() if sample.dialect in OTHERS]
+    sent = [
+        aside(
+            sample.payload,
+            strom_dialect=sample.dialect,
+            strom_topic=sample.topic,
+            strom_received=str(sample.received_ms),
+        )
+        for sample in found
+    ]
+    rows = whole_messages(records(spark, sent), dialects_of(Settings())).collect()
+    for sample, row in zip(found, rows, strict=True):
+        if row.topic == topics.READINGS:
+            assert json.loads(bytes(row.value)) == sample.expected, sample
+        else:
+            assert {"reason": dict(headers_of(row))["strom-reason"]} == sample.expected, sample
 
 
 def test_parts_are_told_by_their_place_and_not_decoded(spark: SparkSession) -> None:

@@ -9,7 +9,8 @@ from strom.errors import StromError
 from strom.settings import Settings
 from strom.store.reads import taken_in
 from strom.streams import topics
-from strom.streams.client import ANSWER_SECONDS, as_strom_error
+from strom.streams.admin import admin_client
+from strom.streams.offsets import end_offsets, find_topics, partitions_of
 
 Offsets = dict[int, int]  # partition → offset
 
@@ -22,17 +23,20 @@ class Ends:
     """Compares how far a query is with the end of its topic."""
 
     def __init__(self, settings: Settings) -> None:
-        self._consumer = Consumer(
-            {"bootstrap.servers": settings.kafka_bootstrap, "group.id": "strom-pipeline-progress"}
-        )
+        self._settings = settings
+        self._client = admin_client(settings)
+
+    def of(self, topic: str) -> Offsets:
+        places = partitions_of(find_topics(self._settings, self._client, [topic]))
+        found = end_offsets(self._settings, self._client, places)
+        return {number: end for (_, number), end in found.items()}
 
     def are_reached(self, query: StreamingQuery, topic: str) -> bool:
         """Whether the query has done all that the topic holds; nobody can tell while Kafka is away."""
         try:
-            ends = _ends(self._consumer, topic)
-        except KafkaException:
+            return _reached(_position(query, topic), self.of(topic))
+        except StromError:
             return False
-        return _reached(_position(query, topic), ends)
 
 
 class CaughtUp:
@@ -40,10 +44,7 @@ class CaughtUp:
 
     def __init__(self, settings: Settings) -> None:
         self._ends = Ends(settings)
-        try:
-            self._backlog = Backlog(settings)
-        except KafkaException as error:
-            raise as_strom_error(settings, "tell how far its topics go", error) from None
+        self._backlog = Backlog(settings)
 
     def tells(self, raw: StreamingQuery | None, side: StreamingQuery | None, store: StreamingQuery) -> bool:
         """Whether the real-time query is past what was waiting at the start, and what it writes is all taken in.
@@ -78,7 +79,8 @@ class Backlog:
                 "enable.auto.commit": False,
             }
         )
-        self._ends = _ends(self._letters, topics.RAW)
+        ends = Ends(settings)
+        self._ends = ends.of(topics.RAW)
         self._refused: Offsets = {}  # the highest offset of each raw partition that became a dead letter
         # Marks beyond the end are those of a topic that was made anew since.
         self._void = {
@@ -87,7 +89,7 @@ class Backlog:
         self._letters.assign(
             [
                 TopicPartition(topics.DEAD_LETTER, number, max(0, end - _LOOK_BACK))
-                for number, end in _ends(self._letters, topics.DEAD_LETTER).items()
+                for number, end in ends.of(topics.DEAD_LETTER).items()
             ]
         )
         self._done = False
@@ -114,14 +116,6 @@ class Backlog:
         part, _, offset = place.partition("/")
         if topic == topics.RAW and part.isdecimal() and offset.isdecimal():
             self._refused[int(part)] = max(int(offset), self._refused.get(int(part), -1))
-
-
-def _ends(consumer: Consumer, topic: str) -> Offsets:
-    partitions = consumer.list_topics(topic, timeout=ANSWER_SECONDS).topics[topic].partitions
-    ends = {number: TopicPartition(topic, number) for number in partitions}
-    return {
-        number: consumer.get_watermark_offsets(end, timeout=ANSWER_SECONDS)[1] for number, end in ends.items()
-    }
 
 
 def _position(query: StreamingQuery, topic: str) -> Offsets | None:
