@@ -63,7 +63,7 @@ def test_a_small_run_counts_every_message_and_leaves_nothing_behind(tmp_path: Pa
     words = "bench bridge --messages 5000 --rounds 1 --adapters 40 --for 3 --json"
     found = subprocess.run(
         [sys.executable, "-m", "strom", *words.split()],
-        env=Settings(home=tmp_path / "home").child_environment(),
+        env=Settings(home=tmp_path).child_environment(),
         cwd=tmp_path,
         capture_output=True,
         text=True,

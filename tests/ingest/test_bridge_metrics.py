@@ -155,6 +155,19 @@ def test_what_is_published_while_the_bridge_is_away_waits_at_either_qos(
         assert {record.value for record in await_raw(settings, topic, 50)} == set(payloads(50))
 
 
+def test_batches_that_grow_for_long_do_not_hold_up_what_there_is_no_room_for(
+    settings: Settings, topic: str
+) -> None:
+    patient = with_page(settings, linger_ms=60_000)
+    with bridging(patient) as bridge:
+        publish_all(settings, topic, payloads(4 * INFLIGHT))
+        await_metric(patient, "acknowledged_total", 4 * INFLIGHT)
+        publish_all(settings, topic, payloads(1, first=4 * INFLIGHT))
+        await_metric(patient, "received_total", 4 * INFLIGHT + 1)
+        assert bridge.stop() == 0  # with the last one, which had time to wait
+    assert "acknowledged 201" in bridge.log
+
+
 @pytest.mark.parametrize("compression", ["zstd", "gzip", "snappy", "none"])
 def test_batches_can_be_compressed_otherwise_and_grow_for_longer(
     settings: Settings, topic: str, compression: str

@@ -172,7 +172,7 @@ class Bridge:
         """Bring over and acknowledge what has been read; MQTT keeps what has not."""
         deadline = time.monotonic() + STOP_SECONDS
         while self._forwarder.in_flight and time.monotonic() < deadline:
-            self._forwarder.poll(0.05)
+            self._forwarder.poll(0.05, hurry=True)
             self._line.acknowledge(time.monotonic())
         while self._line.unsent and time.monotonic() < deadline:
             self._line.prepare(time.monotonic(), reading=False)

@@ -23,6 +23,8 @@ from strom.streams.partitioners import Partitioner
 LOG = logging.getLogger("strom.bridge")
 MAX_BYTES = 64 * 1024 * 1024  # held at most, however large the messages are
 
+_LONG_MS = 100  # batches that grow for longer are sent at once when there is no room for more
+
 _NOT_TAKEN = KafkaError(KafkaError._QUEUE_FULL)
 _NO_SUCH_TOPIC = (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
@@ -37,6 +39,7 @@ class Forwarder:
         self._topic = topic
         self._counters = counters
         self._limit = settings.bridge.inflight
+        self._lingers = settings.bridge.linger_ms > _LONG_MS
         self._folder: Path = settings.home / "refused"
         self._bytes = 0
         self._number = 0
@@ -70,10 +73,13 @@ class Forwarder:
         else:
             self._produce(parcel)
 
-    def poll(self, timeout: float = 0.0) -> None:
-        """Take Kafka's confirmations; send again what it would not take."""
+    def poll(self, timeout: float = 0.0, *, hurry: bool = False) -> None:
+        """Take Kafka's confirmations; send again what it would not take.
+
+        In a hurry, or where there is no room for more, batches do not wait until they have grown.
+        """
         before, failed = self._open_answers, self._failed
-        self._producers.poll(timeout)
+        self._producers.poll(timeout, hurry=hurry or (self._lingers and self.full))
         now = time.monotonic()
         if before - self._open_answers > self._failed - failed:
             self.last_progress = now

@@ -9,6 +9,7 @@ from strom.settings import Settings
 from strom.streams.producer import open_producer
 
 _DISCARD_SECONDS = 1.0
+_HURRY_SECONDS = 0.05  # the client's threads must wake to notice it
 
 
 class Producers:
@@ -25,9 +26,15 @@ class Producers:
             self._single = self._open(**{"batch.num.messages": 1})
         return self._single
 
-    def poll(self, timeout: float) -> None:
-        """Take the answers that have come; callbacks run in here and nowhere else."""
-        self._common.poll(timeout)
+    def poll(self, timeout: float, *, hurry: bool) -> None:
+        """Take the answers that have come; callbacks run in here and nowhere else.
+
+        In a hurry batches are sent as they are, however long they might have grown.
+        """
+        if hurry:
+            self._common.flush(max(timeout, _HURRY_SECONDS))
+        else:
+            self._common.poll(timeout)
         if self._single is not None:
             self._single.poll(0)
 

@@ -95,7 +95,7 @@ class BridgeSettings(Section):
     linger_ms: int = Field(
         5,
         ge=0,
-        le=900_000,
+        le=60_000,
         description="How long a batch to Kafka may grow; longer ones compress better, for thin lines.",
     )
     every: str | None = Field(

@@ -157,5 +157,6 @@ def _stamp_on_arrival(settings: Settings) -> None:
         "message.timestamp.type", "LogAppendTime", incremental_operation=AlterConfigOpType.SET
     )
     resource = ConfigResource(ResourceType.TOPIC, topics.RAW, incremental_configs=[entry])
-    for future in admin_client(settings).incremental_alter_configs([resource]).values():
+    client = admin_client(settings)  # gone with it would be the answer
+    for future in client.incremental_alter_configs([resource]).values():
         future.result()

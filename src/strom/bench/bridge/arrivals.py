@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from strom.bench.bridge.flood import shared_count
+from strom.errors import StromError
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client
@@ -32,6 +33,7 @@ class Arrivals:
         self._total = total
         self._first = total()
         self.last_at = 0.0  # when the last one was seen
+        self._failure: StromError | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._look, name="arrivals", daemon=True)
 
@@ -49,13 +51,18 @@ class Arrivals:
         """Until so many have come; False when for so long none comes."""
         since = time.monotonic()
         while self.count.value < wanted:
+            if self._failure is not None:
+                raise self._failure
             if time.monotonic() - max(since, self.last_at) > quiet:
                 return False
             time.sleep(_LOOK_SECONDS)
         return True
 
     def _look(self) -> None:
-        while not self._closing.wait(_LOOK_SECONDS):
-            count = self._total() - self._first
-            if count != self.count.value:
-                self.count.value, self.last_at = count, time.monotonic()
+        try:
+            while not self._closing.wait(_LOOK_SECONDS):
+                count = self._total() - self._first
+                if count != self.count.value:
+                    self.count.value, self.last_at = count, time.monotonic()
+        except StromError as error:  # raised where somebody waits for the count
+            self._failure = error

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,10 +12,14 @@ from pathlib import Path
 from strom.bench.bridge.arrivals import raw_counter
 from strom.bench.bridge.flood import PROCESSES, shared_count
 from strom.bench.bridge.subscriber import count_messages
+from strom.errors import StromError
 from strom.mqtt.transport import Endpoint
 from strom.settings import Settings
+from strom.stack.ready import announced_pid
 
+READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
+_LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,16 @@ class Strom(Carrier):
         command = [sys.executable, "-m", "strom", "bridge"]
         log = settings.home / f"{topic}.log"
         with child(command, log, own.child_environment()) as pid:
+            self._await_ready(settings, pid, log)
             yield Running(pid, raw_counter(settings))
+
+    def _await_ready(self, settings: Settings, pid: int, log: Path) -> None:
+        """Until it has subscribed: what is published before has nobody who would miss it."""
+        deadline = time.monotonic() + READY_SECONDS
+        while announced_pid(settings.home, "bridge") != pid:
+            if time.monotonic() > deadline:
+                raise StromError(f"the bridge did not start: {log.read_text(encoding='utf-8')}", exit_code=1)
+            time.sleep(_LOOK_SECONDS)
 
 
 class Subscriber(Carrier):

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from strom.bench.bridge.arrivals import Arrivals
-from strom.bench.bridge.carriers import Carrier, Running, Strom, Subscriber
+from strom.bench.bridge.carriers import READY_SECONDS, Carrier, Running, Strom, Subscriber
 from strom.bench.bridge.flood import BLOCK, Flood, flooding, publish, shared_count
 from strom.bench.bridge.peers import Peer, peers_here
 from strom.bench.bridge.plan import MEMORY, SPEED, Plan
@@ -14,8 +14,11 @@ from strom.bench.notes import Notes
 from strom.bench.report import Measure
 from strom.devices.simulator import Fleet
 from strom.errors import StromError
+from strom.ingest.broker_watch import BrokerWatch
+from strom.ingest.counters import Counters
 from strom.mqtt.transport import Endpoint
 from strom.settings import Settings
+from strom.stack.mosquitto import COUNTS_SECONDS
 
 START_MS = 1_763_229_600_000  # 2025-11-15T18:00:00Z, when every benchmark's messages begin
 HUNDRED_THOUSAND = 100_000
@@ -23,7 +26,6 @@ ASKED_MB = 80
 # Of a bare subscriber on the same machine, where no peer is there to be held against: what Telegraf reaches.
 ASKED_OF_BARE = {0: 0.5, 1: 0.5}
 _WARM_UP = 10_000
-_READY_SECONDS = 60.0
 _SETTLED_SECONDS = 1.0
 
 
@@ -46,6 +48,9 @@ class Speed:
 
     def measure(self) -> None:
         carriers: list[Carrier] = [Subscriber(), Strom(), *peers_here()]
+        broker = Counters()
+        watch = BrokerWatch(self._settings, broker)
+        watch.open()
         peak = lost = 0.0
         for qos in (0, 1):
             found = self._in_turns(carriers, qos)
@@ -57,6 +62,9 @@ class Speed:
                 self._compare(best, qos)
         if self._plan.wants(MEMORY):
             self._memory(peak)
+        time.sleep(COUNTS_SECONDS + 1)  # until Mosquitto has told its last counts
+        watch.close()
+        self._notes.figures["dropped by Mosquitto"] = broker.dropped
         self._lost(lost)
 
     def _in_turns(self, carriers: list[Carrier], qos: int) -> dict[str, list[Carried]]:
@@ -100,13 +108,11 @@ class Speed:
 
     def _await_ready(self, carrier: Carrier, running: Running, probe: Flood) -> None:
         """Until something comes out of it; then until no more of the probes does."""
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + READY_SECONDS
         with Arrivals(running.total) as arrivals:
             while not arrivals.count.value:
                 if time.monotonic() > deadline:
-                    raise StromError(
-                        f"{carrier.name} carried nothing in {_READY_SECONDS:.0f} s.", exit_code=1
-                    )
+                    raise StromError(f"{carrier.name} carried nothing in {READY_SECONDS:.0f} s.", exit_code=1)
                 publish(probe, shared_count(), arrivals.count)
                 arrivals.await_count(1, _SETTLED_SECONDS)
             arrivals.await_count(1 << 62, _SETTLED_SECONDS)
