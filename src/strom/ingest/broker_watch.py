@@ -10,8 +10,8 @@ import time
 
 import mqtt5
 
+from strom.backoff import Backoff
 from strom.ingest.counters import Counters
-from strom.mqtt.backoff import Backoff
 from strom.mqtt.connection import Connection
 from strom.mqtt.errors import ConnectRefusedError, MqttError
 from strom.mqtt.packets import Session
