@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-from strom.settings import Settings
+from strom.settings import PartsSettings, Settings
 from strom.stack.supervisor import Stack
 from strom.streams.admin import admin_client
-from strom.streams.topics import MAX_MESSAGE_BYTES, RAW
+from strom.streams.consumer import Consumer
+from strom.streams.start import EARLIEST
+from strom.streams.topics import HEADER_PART, HEADER_TOPIC, MAX_MESSAGE_BYTES, RAW
 from tests.conftest import settings_in
 from tests.ingest.bridging import (
     Publisher,
@@ -151,6 +153,21 @@ def test_a_message_larger_than_the_topic_takes_is_kept_as_a_file_and_holds_nobod
     kept = list((settings.home / "refused").glob("*.payload"))
     assert [path.read_bytes() for path in kept] == [large]
     assert json.loads(kept[0].with_suffix(".json").read_text(encoding="utf-8"))["key"] == topic
+
+
+def test_a_message_larger_than_a_record_goes_over_in_parts_and_is_one_again_for_its_readers(
+    settings: Settings, topic: str
+) -> None:
+    in_parts = settings.model_copy(update={"parts": PartsSettings(over_bytes=5_000)})
+    large, small = os.urandom(20_000), payloads(2)
+    with raw_topic_taking(settings, 10_000), bridging(in_parts):
+        publish_all(settings, topic, [small[0], large, small[1]])
+        parts = await_raw(settings, topic, 2 + 4)
+    with Consumer(settings, [RAW], start=EARLIEST, until_end=True) as records:
+        found = [record.value for record in records if record.header(HEADER_TOPIC) == topic]
+    assert sorted(filter(None, found)) == sorted([small[0], large, small[1]])
+    assert [len(record.value or b"") for record in parts if record.header(HEADER_PART)] == [5_000] * 4
+    assert not (settings.home / "refused").exists()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from strom.metrics import counter, gauge
 @dataclass
 class Counters:
     received: int = counter("Messages taken from MQTT.")
-    forwarded: int = counter("Messages confirmed by Kafka.")
+    forwarded: int = counter("Records confirmed by Kafka; a large message is several.")
     acknowledged: int = counter("Messages confirmed to MQTT (QoS 1).")
     thinned: int = counter("Messages left out on request (bridge.every, bridge.on_change).")
     refused: int = counter("Messages that Kafka will never take; kept as files.")

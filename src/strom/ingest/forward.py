@@ -14,7 +14,7 @@ from strom.backoff import Backoff
 from strom.errors import StromError
 from strom.ingest import refused
 from strom.ingest.counters import Counters
-from strom.ingest.parcel import Failure, Parcel, Receipt, Record
+from strom.ingest.parcel import Failure, Parcel, Receipt, Record, in_parts
 from strom.ingest.producers import Producers
 from strom.settings import Settings
 from strom.streams.client import error_of
@@ -39,6 +39,7 @@ class Forwarder:
         self._topic = topic
         self._counters = counters
         self._limit = settings.bridge.inflight
+        self._part_bytes = settings.parts.over_bytes
         self._lingers = settings.bridge.linger_ms > _LONG_MS
         self._folder: Path = settings.home / "refused"
         self._bytes = 0
@@ -148,7 +149,8 @@ class Forwarder:
         errors = {error.code(): error for _, error in failures}
         too_large = KafkaError.MSG_SIZE_TOO_LARGE in errors
         if too_large and parcel.alone:
-            failures = [failure for failure in failures if not self._kept(parcel, *failure)]
+            failures = [each for each in failures if not self._parted(parcel, *each)]
+            failures = [each for each in failures if not self._kept(parcel, *each)]
         if any(error.fatal() or code == KafkaError._FATAL for code, error in errors.items()):
             self._fatal = True
         if not errors.keys().isdisjoint(_NO_SUCH_TOPIC):
@@ -158,6 +160,19 @@ class Forwarder:
             alone = parcel.alone or too_large
             again = Parcel(parcel.number, records, parcel.receipt, self._answered, alone=alone)
             self._wait(again, error.str() or error.name())
+
+    def _parted(self, parcel: Parcel, record: Record, error: KafkaError) -> bool:
+        """What one record cannot hold goes on as several, which whoever reads the topic puts together again."""
+        parts = in_parts(record, self._part_bytes)
+        if error.code() != KafkaError.MSG_SIZE_TOO_LARGE or len(parts) == 1:
+            return False
+        LOG.info("a message of %d bytes goes to Kafka in %d parts", len(record[0]), len(parts))
+        self.in_flight += len(parts) - 1
+        parcel.receipt.expect(len(parts) - 1)
+        if not self._waiting:
+            self._retry_at = 0.0
+        self._waiting.append(Parcel(parcel.number, parts, parcel.receipt, self._answered, alone=True))
+        return True
 
     def _kept(self, parcel: Parcel, record: Record, error: KafkaError) -> bool:
         """No retry helps a record that is too large by itself, and the next must not wait for it."""

@@ -8,9 +8,20 @@ from collections.abc import Callable
 
 from confluent_kafka import KafkaError, Message
 
+from strom.streams.chunks import split
+from strom.streams.topics import HEADER_PART
+
 Headers = list[tuple[str, str | bytes | None]]
 Record = tuple[bytes, bytes, Headers]  # value, key, headers
 Failure = tuple[Record, KafkaError]  # what Kafka does not have, and why
+
+
+def in_parts(record: Record, limit: int) -> list[Record]:
+    """The same as records of at most so many bytes; itself if it is no larger."""
+    value, key, headers = record
+    if len(value) <= limit:
+        return [record]
+    return [(piece, key, [*headers, (HEADER_PART, part.header)]) for part, piece in split(value, limit)]
 
 
 class Receipt:
@@ -23,6 +34,10 @@ class Receipt:
         self._confirmed = confirmed
         self._left = records
         self.settle(0)
+
+    def expect(self, records: int) -> None:
+        """So many more than was known at first."""
+        self._left += records
 
     def settle(self, records: int) -> None:
         self._left -= records
