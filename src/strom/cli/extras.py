@@ -9,14 +9,13 @@ EXTRAS = {
     "delta": "pipeline",
     "dsmr_parser": "dialects",
     "fastapi": "serve",
-    "httptools": "serve",
+    "httptools": "poll",
     "psycopg": "postgres",
-    "pymodbus": "poll",
     "pyspark": "pipeline",
     "starlette": "serve",
     "sunspec2": "poll",
     "uvicorn": "serve",
-    "uvloop": "serve",
+    "uvloop": "poll",
 }
 
 

@@ -58,7 +58,7 @@ class Bridge:
         self._headings = Headings(self._rules)
         self._thinner = thinner_of(settings, self._rules, self.counters)
         self._line = MqttLine(settings, self._selector, self.counters, self._rules.filters, self._lost)
-        self._forwarder = Forwarder(settings, topics.RAW, self.counters)
+        self._forwarder = Forwarder(settings, topics.RAW, self.counters, LOG)
         self._hold_seconds = HOLD_SECONDS + settings.bridge.linger_ms / 1000
         self._gate = TopicGate(settings)
         self._watch = BrokerWatch(settings, self.counters)

@@ -20,7 +20,6 @@ from strom.settings import Settings
 from strom.streams.client import error_of
 from strom.streams.partitioners import Partitioner
 
-LOG = logging.getLogger("strom.bridge")
 MAX_BYTES = 64 * 1024 * 1024  # held at most, however large the messages are
 
 _LONG_MS = 100  # batches that grow for longer are sent at once when there is no room for more
@@ -32,12 +31,13 @@ _NO_SUCH_TOPIC = (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART)
 class Forwarder:
     """A producer that neither loses nor reorders; `full` asks the sender to pause."""
 
-    def __init__(self, settings: Settings, topic: str, counters: Counters) -> None:
+    def __init__(self, settings: Settings, topic: str, counters: Counters, log: logging.Logger) -> None:
         self.in_flight = 0
         self.last_progress = time.monotonic()
         self.topic_missing = False
         self._topic = topic
         self._counters = counters
+        self._log = log
         self._limit = settings.bridge.inflight
         self._part_bytes = settings.parts.over_bytes
         self._lingers = settings.bridge.linger_ms > _LONG_MS
@@ -166,7 +166,7 @@ class Forwarder:
         parts = in_parts(record, self._part_bytes)
         if error.code() != KafkaError.MSG_SIZE_TOO_LARGE or len(parts) == 1:
             return False
-        LOG.info("a message of %d bytes goes to Kafka in %d parts", len(record[0]), len(parts))
+        self._log.info("a message of %d bytes goes to Kafka in %d parts", len(record[0]), len(parts))
         self.in_flight += len(parts) - 1
         parcel.receipt.expect(len(parts) - 1)
         if not self._waiting:
@@ -182,9 +182,9 @@ class Forwarder:
         try:
             path = refused.keep(self._folder, value, key, headers, error.name())
         except OSError as trouble:
-            LOG.error("a message of %d bytes is too large and cannot be kept: %s", len(value), trouble)
+            self._log.error("a message of %d bytes is too large and cannot be kept: %s", len(value), trouble)
             return False
-        LOG.error("Kafka does not take a message of %d bytes; kept as %s", len(value), path)
+        self._log.error("Kafka does not take a message of %d bytes; kept as %s", len(value), path)
         self._counters.refused += 1
         self._settle(parcel, 1, len(value))
         return True
@@ -193,7 +193,7 @@ class Forwarder:
         if not self._waiting:
             pause = self._backoff.next()
             self._retry_at = time.monotonic() + pause
-            LOG.warning(
+            self._log.warning(
                 "Kafka did not take %d messages (%s); trying again in %.1f s",
                 len(parcel.records),
                 reason,

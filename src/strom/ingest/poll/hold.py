@@ -39,7 +39,7 @@ class Hold:
         self._sent = Counters()
         # The forwarder is the bridge's; at Kafka the poller has its own name.
         own = settings.bridge.model_copy(update={"client_id": settings.poll.client_id})
-        self._forwarder = Forwarder(settings.model_copy(update={"bridge": own}), topics.RAW, self._sent)
+        self._forwarder = Forwarder(settings.model_copy(update={"bridge": own}), topics.RAW, self._sent, LOG)
         self._gate = TopicGate(settings, LOG)
         self._queue: deque[Record] = deque()
         self._bytes = 0
