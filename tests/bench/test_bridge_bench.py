@@ -19,7 +19,6 @@ VALUES = {
     "topic": "bench-1",
     "raw": "sma-kafka",
     "qos": 1,
-    "inflight": 2000,
 }
 
 

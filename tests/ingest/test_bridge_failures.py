@@ -12,7 +12,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from strom.settings import PartsSettings, Settings
 from strom.stack.supervisor import Stack
-from strom.streams.admin import admin_client
+from strom.streams.admin import admin_client, topic_names
 from strom.streams.consumer import Consumer
 from strom.streams.start import EARLIEST
 from strom.streams.topics import HEADER_PART, HEADER_TOPIC, MAX_MESSAGE_BYTES, RAW
@@ -125,6 +125,21 @@ def test_mosquitto_restarted_in_the_middle_loses_nothing(
         assert bridge.stop() == 0
     assert {record.value for record in records} == set(payloads(600))
     assert "continuing the session" in bridge.log
+
+
+def test_a_topic_that_vanishes_is_made_again_and_what_comes_then_arrives(
+    settings: Settings, topic: str
+) -> None:
+    with bridging(settings) as bridge:
+        publish_all(settings, topic, payloads(100))
+        await_raw(settings, topic, 100)
+        client = admin_client(settings)
+        client.delete_topics([RAW])[RAW].result()
+        publish_all(settings, topic, payloads(300, first=100))
+        until(lambda: RAW in topic_names(settings), "the topic is there again")
+        records = await_raw(settings, topic, 300)
+        assert bridge.stop() == 0
+    assert {record.value for record in records} == set(payloads(300, first=100))
 
 
 def test_a_bridge_that_holds_can_be_stopped_and_the_next_one_brings_the_rest(

@@ -10,13 +10,14 @@ from strom.bench.bridge.carriers import Carrier, Running, child
 from strom.settings import Settings
 from strom.streams import topics
 
-# Acknowledged to MQTT when Kafka's replicas have it, lz4, the MQTT topic as the key; batches as large as the bridge's.
+# Acknowledged to MQTT when Kafka's replicas have it, lz4, the MQTT topic as the key; of several sizes of batches those
+# that each was fastest with.
 TELEGRAF = """\
 [agent]
   omit_hostname = true
   flush_interval = "50ms"
   flush_jitter = "0s"
-  metric_batch_size = 2000
+  metric_batch_size = 5000
   metric_buffer_limit = 100000
 [[inputs.mqtt_consumer]]
   servers = ["tcp://{mqtt}"]
@@ -24,7 +25,7 @@ TELEGRAF = """\
   client_id = "{topic}"
   persistent_session = true
   qos = {qos}
-  max_undelivered_messages = {inflight}
+  max_undelivered_messages = 10000
   data_format = "value"
   data_type = "string"
 [[outputs.kafka]]
@@ -84,7 +85,6 @@ class Peer(Carrier):
                 topic=topic,
                 raw=topics.RAW,
                 qos=qos,
-                inflight=settings.bridge.inflight,
             ),
             encoding="utf-8",
         )
