@@ -151,7 +151,7 @@ class Producer:
         untold = self._answers.untold()
         if untold:
             raise StromError(
-                f"{len(untold):,} messages were not written; the first: {untold[0]}", exit_code=1
+                f"Kafka did not write {len(untold):,} of the messages; the first: {untold[0]}", exit_code=1
             )
 
     @contextmanager
