@@ -66,8 +66,8 @@ def test_files_are_sent_line_by_line_or_whole(stack: Settings, topic: str, tmp_p
 def test_what_is_too_large_for_one_record_goes_in_parts(stack: Settings, topic: str, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 3_000_000)
     done = strom(stack, "produce", topic, str(tmp_path / "large"), "--whole", "--key", "m", "--acks", "1")
-    assert "1 messages written" in done.stdout
-    assert "1 of them in parts" in done.stdout
+    assert "1 message written" in done.stdout
+    assert "1 in parts" in done.stdout
     assert [len(record.value or b"") for record in lying_in(stack, topic)] == [900_000] * 3 + [300_000]
 
 
@@ -151,8 +151,8 @@ def test_ctrl_c_ends_it_and_says_what_was_written(
         assert (told, errors) == ("", f"Stopped: nothing was written to {topic}.\n")
         assert lying_in(stack, topic) == []
     else:
-        assert told.startswith(f"1 messages written to {topic}: 1 to partition ")
-        assert errors == "Stopped after 1 messages.\n"
+        assert told.startswith(f"1 message written to {topic}: 1 to partition ")
+        assert errors == "Stopped after 1 message.\n"
 
 
 def has_open_transaction(settings: Settings, topic: str) -> bool:

@@ -167,7 +167,7 @@ def send_and_ask_nothing(settings: Settings, topic: str, *values: bytes) -> None
 def test_a_refusal_that_nobody_asked_about_is_told_at_the_end(stack: Settings, unique: Unique) -> None:
     topic = topic_of(stack, unique("small"), config={"max.message.bytes": "2000"})
     large = b"x" * 5000
-    said = f"2 messages were not written; the first: {topic} takes no message"
+    said = f"Kafka did not write 2 of the messages; the first: {topic} takes no message"
     with pytest.raises(StromError, match=re.escape(said)):
         send_and_ask_nothing(stack, topic, large, b"fits", large, b"fits")
     assert [record.value for record in lying_in(stack, topic)] == [b"fits"] * 2

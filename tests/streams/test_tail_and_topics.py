@@ -114,3 +114,31 @@ def test_topics_are_created_listed_and_described(stack: Settings, unique: Unique
     (described,) = json.loads(strom(stack, "topics", "describe", name, "--json").stdout)
     assert (len(described["partitions"]), described["compacted"], described["records"]) == (3, True, 0)
     assert "last of each key" in strom(stack, "topics", "describe", name).stdout
+
+
+def test_tail_waits_for_a_topic_that_a_pattern_may_match(stack: Settings, unique: Unique) -> None:
+    name = unique("later")
+    environment = {each: value for each, value in os.environ.items() if not each.startswith("STROM_")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "strom", "tail", "--pattern", f"{name}[.]\\d", "--count", "1", "--json"],
+        env=environment | stack.as_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == (
+            f"No topic matches {name}[.]\\d yet; waiting for one. Ctrl-C ends it.\n"
+        )
+        write(stack, topic_of(stack, f"{name}.1"), b"first")
+        shown, _ = process.communicate(timeout=60)
+    assert json.loads(shown)["value"] == "first"
+
+
+def test_tail_without_automatic_commit_leaves_the_group_where_it_was(
+    stack: Settings, topic: str, unique: Unique
+) -> None:
+    write(stack, topic, b"a", b"b")
+    words = ["tail", topic, "--group", unique("g"), "--from", "earliest", "--until-end", "--json"]
+    for more, count in (("--no-auto-commit", 2), ("--auto-commit", 2), ("--auto-commit", 0)):
+        assert len(strom(stack, *words, more).stdout.splitlines()) == count

@@ -46,7 +46,7 @@ def produce(
     idempotent: Annotated[
         bool | None,
         typer.Option(
-            "--idempotent/--no-idempotent", help="Whether no retry writes twice. [default: with acks all]"
+            "--idempotent/--no-idempotent", help="Whether no retry writes twice; if not given: with acks all."
         ),
     ] = None,
     transactional: Annotated[

@@ -115,14 +115,18 @@ class Run:
                 exit_code=INTERRUPTED if interrupted else 1,
             )
         if interrupted:
-            print(f"Stopped after {self._given:,} messages.", file=sys.stderr)
+            print(f"Stopped after {_messages(self._given)}.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED)
 
     def _summary(self) -> str:
         places = ", ".join(
             f"{count:,} to partition {number}" for number, count in sorted(self._written.items())
         )
-        parts = f"; {self._in_parts:,} of them in parts" if self._in_parts else ""
-        return f"{self._written.total():,} messages written to {self._topic}" + (
+        parts = f"; {self._in_parts:,} in parts" if self._in_parts else ""
+        return f"{_messages(self._written.total())} written to {self._topic}" + (
             f": {places}{parts}." if places else "."
         )
+
+
+def _messages(number: int) -> str:
+    return f"{number:,} message{'' if number == 1 else 's'}"

@@ -77,7 +77,7 @@ def tail(
     if isinstance(records, Consumer):
         records.on_trouble = _warn
     if not records.topics:
-        print(f"No topic matches {pattern!r} yet; waiting for one. Ctrl-C ends it.", file=sys.stderr)
+        print(f"No topic matches {pattern} yet; waiting for one. Ctrl-C ends it.", file=sys.stderr)
     with stop_on_signals(records.stop), records:
         for record in records:
             if as_json:

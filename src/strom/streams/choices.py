@@ -11,6 +11,9 @@ ACKS: tuple[str, ...] = get_args(Acks)
 COMPRESSIONS: tuple[str, ...] = get_args(Compression)
 TRANSACTION_SECONDS = 300.0  # a transaction that is open for longer is ended by the broker
 LINGER_MS = 5
+# Messages that may be under way before a sender waits: each is a future, and many more of them keep Python's collector
+# busier than the line.
+UNDER_WAY = 10_000
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Choices:
             "enable.idempotence": self.is_idempotent,
             "linger.ms": 0 if self.sync else LINGER_MS,
             "message.timeout.ms": round(self.timeout * 1000),
+            "queue.buffering.max.messages": UNDER_WAY,
         }
         if not self.is_idempotent:
             # Else a message that is tried again could be overtaken by the next one.

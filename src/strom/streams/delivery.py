@@ -31,30 +31,43 @@ class DeliveryFuture(Future[Delivery]):
     A failure that nobody asks for is told when its producer is flushed.
     """
 
-    def __init__(self, parts: int, explain: Callable[[KafkaError, str], StromError]) -> None:
+    def __init__(
+        self,
+        parts: int,
+        explain: Callable[[KafkaError, str], StromError],
+        *,
+        on_settled: Callable[["DeliveryFuture", StromError | None], None],
+        on_asked: Callable[[], None],
+    ) -> None:
         super().__init__()
         self.asked = False
         self._parts = parts
         self._missing = parts
         self._settled = False
         self._explain = explain
-        self.set_running_or_notify_cancel()  # what was sent cannot be cancelled
+        self._on_settled = on_settled
+        self._on_asked = on_asked
+
+    def cancel(self) -> bool:
+        """What was sent cannot be cancelled."""
+        return False
 
     def result(self, timeout: float | None = None) -> Delivery:
-        self.asked = True
+        self._ask()
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        self.asked = True
+        self._ask()
         return super().exception(timeout)
 
     def __await__(self) -> Generator[Any, None, Delivery]:
+        self._ask()
         return asyncio.wrap_future(self).__await__()
 
-    @property
-    def failure(self) -> BaseException | None:
-        """Why it was not written, if that is known by now; looking does not count as having asked."""
-        return super().exception() if self.done() else None
+    def _ask(self) -> None:
+        self.asked = True
+        if not self.done():
+            self._on_asked()
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
         """Kafka has answered for one of its parts; the answers of two may come on two threads."""
@@ -65,8 +78,9 @@ class DeliveryFuture(Future[Delivery]):
             self._settled = True
         if error is None:
             self.set_result(_delivery(message, self._parts))
+            self._on_settled(self, None)
         else:
-            self.set_exception(self._explain(error, message.topic() or ""))
+            self._fail(self._explain(error, message.topic() or ""))
 
     def fail(self, why: StromError) -> None:
         """It will not be written, whatever Kafka may still say."""
@@ -74,7 +88,11 @@ class DeliveryFuture(Future[Delivery]):
             if self._settled:
                 return
             self._settled = True
+        self._fail(why)
+
+    def _fail(self, why: StromError) -> None:
         self.set_exception(why)
+        self._on_settled(self, why)
 
 
 def _delivery(message: Message, parts: int) -> Delivery:

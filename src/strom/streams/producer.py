@@ -5,7 +5,6 @@ message, large ones in parts, transactions.
 """
 
 import asyncio
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -31,7 +30,7 @@ from strom.streams.transaction import Transactions
 Header = tuple[str, str | bytes | None]
 Headers = Mapping[str, str | bytes | None] | Sequence[Header]
 
-_FULL_PAUSE = 0.01  # for the client's queue to have room again
+_FULL_SECONDS = 0.1  # for the client's queue to have room again
 _HURRY_SECONDS = 5.0  # for what is under way when the block ended by an exception
 
 
@@ -133,11 +132,12 @@ class Producer:
         pieces = self._pieces(body, pairs)
         place = self._place(topic, name, partition, together=len(pieces) > 1)
         at_ms = self._at_ms(timestamp)
-        future = DeliveryFuture(len(pieces), self._refusals.of_delivery)
-        self._answers.expect(future)
+        future = self._answers.expect(len(pieces), self._refusals.of_delivery)
         for piece, more in pieces:
             self._produce(topic, piece, name, place, [*pairs, *more], at_ms, future)
+        self._answers.take()
         if self._choices.sync:
+            self._answers.wait_for(future)
             future.result()
         return future
 
@@ -151,7 +151,7 @@ class Producer:
         untold = self._answers.untold()
         if untold:
             raise StromError(
-                f"{len(untold):,} messages were not written; the first: {untold[0]}", exit_code=1
+                f"Kafka did not write {len(untold):,} of the messages; the first: {untold[0]}", exit_code=1
             )
 
     @contextmanager
@@ -244,7 +244,7 @@ class Producer:
                 )
                 return
             except BufferError:
-                time.sleep(_FULL_PAUSE)
+                self._answers.take(_FULL_SECONDS)
             except KafkaException as error:
                 refusal = self._refusals.of_delivery(error_of(error), topic)
                 future.asked = True  # whoever sends hears of it here and now

@@ -161,10 +161,7 @@ class Records:
         return True
 
     def _is_at_end(self) -> bool:
-        if not self._reach.until_end:
-            return False
-        with self._one:
-            mine = self._line.assigned
+        mine = self._line.assigned
         return (bool(mine) or self._group is None) and self._reach.have_ended(mine)
 
     def _gather(self, most: int) -> None:

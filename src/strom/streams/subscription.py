@@ -36,6 +36,7 @@ class Subscription:
         self._reach = reach
         self._group = group
         self._on_gone = on_gone
+        self.assigned: set[Partition] = set()  # what is read here at this moment
         self._client = Client(_config(settings, group, auto_commit))
 
     def open(self) -> None:
@@ -65,21 +66,14 @@ class Subscription:
             if fresh:
                 self._join(fresh)
 
-    @property
-    def assigned(self) -> set[Partition]:
-        if self._group is None:
-            return set(self._reach.begin)
-        return {(each.topic, each.partition) for each in self._client.assignment()}
-
     def store(self, place: Partition, offset: int) -> None:
         """The client commits it in a moment."""
         self._client.store_offsets(offsets=[_at(place, offset)])
 
     def commit(self, places: Mapping[Partition, int]) -> None:
         """Wait until the group goes on there; a partition that another one reads now is refused."""
-        mine = self.assigned
         for place in places:
-            if place not in mine:
+            if place not in self.assigned:
                 raise StromError(f"{_text(place)} is read by another of the group now, and again from there.")
         offsets = [_at(place, offset) for place, offset in places.items()]
         try:
@@ -108,6 +102,7 @@ class Subscription:
     def _join(self, fresh: list[Partition]) -> None:
         if self._group is None:
             self._client.incremental_assign([_at(each, self._reach.begin[each]) for each in fresh])
+            self.assigned.update(fresh)
         elif self._reach.topics:
             self._client.subscribe(
                 [*self._reach.topics],
@@ -126,9 +121,11 @@ class Subscription:
                 if (assigned.topic, assigned.partition) == place:
                     assigned.offset = each.offset
         client.assign(partitions)
+        self.assigned = {(each.topic, each.partition) for each in partitions}
 
     def _on_revoke(self, client: Client, partitions: list[TopicPartition]) -> None:
         for each in partitions:
+            self.assigned.discard((each.topic, each.partition))
             self._on_gone((each.topic, each.partition))
 
     def _is_record(self, message: Message) -> bool:
