@@ -31,7 +31,7 @@ def values(settings: Settings, topic: str, start: Start, group: str | None = Non
 
 def test_a_record_comes_back_as_it_was_written(stack: Settings, topic: str) -> None:
     write(stack, topic, b"\x00\xff", partition=1, at_ms=1_794_773_700_000)
-    with Records(stack, [topic], start=EARLIEST, limit=1) as records:
+    with Records(stack, [topic], start=EARLIEST, count=1) as records:
         found = list(records)
     expected = Record(topic, 1, 0, b"k0", b"\x00\xff", (("strom-source", b"test"),), 1_794_773_700_000)
     assert found == [expected]
@@ -56,7 +56,7 @@ def test_a_group_goes_on_after_the_last_record_that_was_done(
 ) -> None:
     group = unique("g")
     write(stack, topic, b"a", b"b", b"c")
-    with Records(stack, [topic], start=EARLIEST, group=group, limit=2) as records:
+    with Records(stack, [topic], start=EARLIEST, group=group, count=2) as records:
         assert [record.value for record in records] == [b"a", b"b"]
     assert values(stack, topic, EARLIEST, group) == [b"c"]
     assert values(stack, topic, EARLIEST, group) == []
@@ -79,7 +79,7 @@ def test_a_pattern_finds_topics_and_an_empty_one_says_so(stack: Settings, unique
     with Records(stack, pattern=f"{prefix}[.].*", start=EARLIEST, until_end=True) as records:
         assert {record.value for record in records} == {b"one", b"two"}
     with pytest.raises(StromError, match="No topic at"):
-        Records(stack, pattern=prefix)
+        Records(stack, pattern=prefix, until_end=True)
     with pytest.raises(StromError, match="not a regular expression"):
         Records(stack, pattern="(")
 

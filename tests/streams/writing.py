@@ -6,17 +6,18 @@ import sys
 
 from strom.settings import Settings
 from strom.streams.admin import create_topics, new_topic, topic_names
+from strom.streams.consumer import Record, Records
 from strom.streams.producer import open_producer
+from strom.streams.start import EARLIEST
 
 SECONDS = 60
 
 
-def topic_of(settings: Settings, name: str, partitions: int = 2) -> str:
+def topic_of(settings: Settings, name: str, partitions: int = 2, config: dict[str, str] | None = None) -> str:
     """A new topic that can be written to."""
-    create_topics(
-        settings,
-        [new_topic(name, partitions=partitions, replication=1, compacted=False, retention_hours=1)],
-    )
+    wanted = new_topic(name, partitions=partitions, replication=1, compacted=False, retention_hours=1)
+    wanted.config = {**(wanted.config or {}), **(config or {})}
+    create_topics(settings, [wanted])
     while name not in topic_names(settings):
         pass
     return name
@@ -36,12 +37,19 @@ def write(settings: Settings, topic: str, *values: bytes, partition: int = 0, at
     assert producer.flush(SECONDS) == 0
 
 
-def strom(settings: Settings, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`strom …` with these settings."""
+def lying_in(settings: Settings, topic: str) -> list[Record]:
+    """All records as they lie, partition after partition."""
+    with Records(settings, [topic], start=EARLIEST, until_end=True) as records:
+        return sorted(records, key=lambda record: (record.partition, record.offset))
+
+
+def strom(settings: Settings, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """`strom …` with these settings, and this on its standard input."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STROM_")}
     return subprocess.run(
         [sys.executable, "-m", "strom", *arguments],
         env=environment | settings.as_environment() | {"COLUMNS": "200"},
+        input=given or "",
         capture_output=True,
         text=True,
         timeout=SECONDS * 2,

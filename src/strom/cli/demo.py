@@ -1,7 +1,5 @@
 """`strom demo`: all of Strom with simulated meters, on this machine."""
 
-import sys
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,9 +7,8 @@ import typer
 from strom.cli.options import HomeOption, settings_from
 
 if TYPE_CHECKING:
+    from strom.cli.terminal import Terminal
     from strom.demo.summary import Summary
-
-LOG_SECONDS = 10.0  # how often progress is told where it is not a terminal
 
 
 def register(app: typer.Typer) -> None:
@@ -47,6 +44,7 @@ def demo(
     Example: strom demo --for 60
     """
     from strom.cli.running import stop_on_signals
+    from strom.cli.terminal import Terminal
     from strom.cli.times import duration
     from strom.demo.run import Demo, Plan
 
@@ -58,7 +56,7 @@ def demo(
         faults=None if faults == "none" else faults,
         seed=seed,
     )
-    terminal = _Terminal()
+    terminal = Terminal()
     running = Demo(settings_from(home=home), plan, terminal.say)
     with stop_on_signals(running.stop):
         summary = running.run(lambda address: _welcome(address, terminal, browser=browser), terminal.tick)
@@ -68,30 +66,7 @@ def demo(
         raise typer.Exit(1)
 
 
-class _Terminal:
-    """Progress on standard error: lines that stay, and one that changes in a terminal or comes now and then in a log."""
-
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._last = time.monotonic()
-
-    def say(self, line: str) -> None:
-        self.clear()
-        print(line, file=sys.stderr, flush=True)
-
-    def tick(self, line: str) -> None:
-        if self._live:
-            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - self._last > LOG_SECONDS:
-            self._last = time.monotonic()
-            self.say(line)
-
-    def clear(self) -> None:
-        if self._live:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-
-def _welcome(address: str, terminal: _Terminal, *, browser: bool) -> None:
+def _welcome(address: str, terminal: "Terminal", *, browser: bool) -> None:
     import webbrowser
 
     from strom.settings import has_display

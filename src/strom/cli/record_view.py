@@ -26,6 +26,8 @@ def as_json(record: Record) -> str:
         "headers": {name: _plain(value) for name, value in record.headers},
         "value": _plain(record.value),
     }
+    if record.parts > 1:
+        shown["parts"] = record.parts
     return json.dumps(shown, ensure_ascii=False)
 
 
@@ -35,6 +37,8 @@ def show(console: Console, record: Record, timezone: str) -> None:
     head.append(f"  {_readable(record.key)}", style="bold green")
     if record.at_ms is not None:
         head.append(f"  {_moment(record.at_ms, timezone)}", style="dim")
+    if record.parts > 1:
+        head.append(f"  {len(record.value or b''):,} bytes in {record.parts} parts", style="dim")
     console.print(head, soft_wrap=True)
     if record.headers:
         pairs = "  ".join(f"{safe(name)}={_readable(value)}" for name, value in record.headers)

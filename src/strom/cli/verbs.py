@@ -10,6 +10,7 @@ GROUPS: tuple[str, ...] = (
     "stack",
     "servers",
     "bridge",
+    "produce",
     "tail",
     "topics",
     "dead_letters",

@@ -1,192 +1,100 @@
-"""Reads records from topics, one after the other; what a record means is for its reader to know.
+"""Reads messages from topics: records, those that were sent in parts as one.
 
-with Records(settings, [RAW], start=EARLIEST, until_end=True) as records:
-    for record in records: …
+A group commits no further than the first part of the oldest message that is not whole: after a restart its parts come
+again, and with them what came since. What cannot become whole is told, counted and passed over.
 """
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
-
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from strom.settings import Settings
-from strom.streams.admin import admin_client
-from strom.streams.client import ANSWER_SECONDS, as_strom_error, common_config, refused
-from strom.streams.offsets import Partition, find_topics, partitions_of
-from strom.streams.start import LATEST, Start, resolve
+from strom.streams.assembler import Assembler, PartCounters, Trouble
+from strom.streams.chunks import parse_part
+from strom.streams.offsets import Partition
+from strom.streams.record import Record as Record
+from strom.streams.record import record_of as record_of
+from strom.streams.records import Records as Records
+from strom.streams.start import LATEST, AnyStart
+from strom.streams.topics import HEADER_PART
 
-_POLL_SECONDS = 0.2  # how soon a reader that waits notices `stop`
-_TIMESTAMP_NOT_AVAILABLE = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
-    at_ms: int | None  # when it was written, epoch ms
-
-    def header(self, name: str) -> str | None:
-        """The last header of this name as text."""
-        for header, value in reversed(self.headers):
-            if header == name:
-                return None if value is None else value.decode(errors="replace")
-        return None
+LOG = logging.getLogger("strom.streams")
 
 
-class Records:
-    """An iterator over records; without a group it reads every partition and leaves no trace at the broker.
+def _log(trouble: Trouble) -> None:
+    LOG.warning("%s", trouble)
 
-    With a group it goes on where the group has committed, and begins at `start` where it has not. A record
-    counts as done, and is committed, when the next one is asked for.
+
+class Consumer(Records):
+    """As `Records`, with large messages put together; `on_trouble` hears of those that could not be.
+
+    with Consumer(load_settings(), ["readings"], group="mine") as consumer:
+        for record in consumer: …
     """
 
     def __init__(
         self,
         settings: Settings,
-        topics: Sequence[str] = (),
+        topics: Sequence[str] | str = (),
         *,
         pattern: str | None = None,
-        start: Start = LATEST,
+        start: AnyStart = LATEST,
         group: str | None = None,
+        auto_commit: bool = True,
         until_end: bool = False,
-        limit: int | None = None,
+        count: int | None = None,
+        on_trouble: Callable[[Trouble], None] = _log,
     ) -> None:
-        self._settings = settings
-        self._start = start
-        self._group = group
-        self._until_end = until_end
-        self._limit = limit
-        self._stopping = False
-        self._admin = admin_client(settings)
-        self.topics = find_topics(settings, self._admin, topics, pattern)
-        self._pattern = pattern
-        self._span: dict[Partition, tuple[int, int]] = {}  # begin and end of each partition
-        self._ended: set[Partition] = set()
-        self._consumer = Consumer(self._config())
+        super().__init__(
+            settings,
+            topics,
+            pattern=pattern,
+            start=start,
+            group=group,
+            auto_commit=auto_commit,
+            until_end=until_end,
+            count=count,
+        )
+        self._assembler = Assembler(
+            most_bytes=settings.parts.memory_bytes,
+            most_messages=settings.parts.unfinished,
+            wait_seconds=settings.parts.wait_seconds,
+            on_trouble=lambda trouble: self.on_trouble(trouble),
+        )
+        self.on_trouble = on_trouble
 
-    def __enter__(self) -> Self:
-        try:
-            self._span = resolve(self._settings, self._admin, partitions_of(self.topics), self._start)
-            if self._group is None:
-                self._consumer.assign([_at(each, begin) for each, (begin, _) in self._span.items()])
-                self._ended = {each for each, (begin, end) in self._span.items() if begin >= end}
-            else:
-                self._consumer.subscribe(self._subscription(), on_assign=self._on_assign)
-        except BaseException:
-            self._consumer.close()
-            raise
-        return self
+    @property
+    def counters(self) -> PartCounters:
+        """How many messages came in parts, and what became of them."""
+        return self._assembler.counters
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._consumer.close()
+    def _gather(self, most: int) -> None:
+        super()._gather(most)
+        self._assembler.expire(time.monotonic())
 
-    def __iter__(self) -> Iterator[Record]:
-        taken = 0
-        while not (self._stopping or taken == self._limit or self._at_end()):
-            message = self._consumer.poll(_POLL_SECONDS)
-            if message is None or not self._is_record(message):
-                continue
-            taken += 1
-            yield _record(message)
-            if self._group is not None:
-                self._consumer.store_offsets(message=message)
+    def _take(self, record: Record) -> None:
+        place = (record.topic, record.partition)
+        whole = record if record.header(HEADER_PART) is None else self._add(place, record)
+        if whole is not None:
+            floor = self._assembler.floor(place)
+            super()._take(whole if floor is None else replace(whole, resume_at=floor))
 
-    def stop(self) -> None:
-        """End the iteration soon; may be called from a signal handler or another thread."""
-        self._stopping = True
+    def _add(self, place: Partition, record: Record) -> Record | None:
+        """The whole message, if this was its last part."""
+        part = parse_part(record.header(HEADER_PART))
+        if part is None:
+            self._assembler.refuse(place, record.offset, f"its header {HEADER_PART} is none of a part")
+            return None
+        value = self._assembler.add(place, record.offset, part, record.value or b"", time.monotonic())
+        if value is None:
+            return None
+        headers = tuple(each for each in record.headers if each[0] != HEADER_PART)
+        return replace(record, value=value, headers=headers, parts=part.count)
 
-    def _config(self) -> dict[str, object]:
-        return common_config(self._settings, "strom-consumer") | {
-            "group.id": self._group or "strom-without-group",
-            "enable.auto.commit": self._group is not None,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-            "fetch.wait.max.ms": 100,
-        }
+    def _let_go(self, place: Partition) -> None:
+        super()._let_go(place)
+        self._assembler.forget(place)
 
-    def _subscription(self) -> list[str]:
-        # librdkafka takes a name that starts with ^ for a pattern, which also finds topics made later.
-        return [*self.topics] if self._pattern is None else [*self._named(), f"^({self._pattern})$"]
-
-    def _named(self) -> list[str]:
-        return [name for name in self.topics if not re.fullmatch(self._pattern or "", name)]
-
-    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._ended.clear()
-        for each in consumer.committed(partitions, timeout=ANSWER_SECONDS):
-            place = (each.topic, each.partition)
-            if each.offset < 0 and place in self._span:
-                each.offset = self._span[place][0]
-            for assigned in partitions:
-                if (assigned.topic, assigned.partition) == place:
-                    assigned.offset = each.offset
-        consumer.assign(partitions)
-
-    def _at_end(self) -> bool:
-        if not self._until_end:
-            return False
-        if self._group is None:
-            return self._ended.issuperset(self._span)
-        assigned = {(each.topic, each.partition) for each in self._consumer.assignment()}
-        return bool(assigned) and self._ended.issuperset(assigned)
-
-    def _is_record(self, message: Message) -> bool:
-        """Keep the books on partition ends; raises what a person can mend."""
-        place = (message.topic() or "", message.partition() or 0)
-        error = message.error()
-        if error is None:
-            return self._within_end(place, message.offset() or 0)
-        if error.code() == KafkaError._PARTITION_EOF:
-            self._ended.add(place)
-        elif error.fatal() or not error.retriable():
-            self._raise_unless_passing(error)
-        return False
-
-    def _within_end(self, place: Partition, offset: int) -> bool:
-        if not self._until_end or place not in self._span:
-            return True
-        end = self._span[place][1]
-        if offset >= end - 1:
-            self._ended.add(place)
-        return offset < end
-
-    def _raise_unless_passing(self, error: KafkaError) -> None:
-        # A broker that is away for a while comes back; a topic or right that is gone does not.
-        if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT):
-            return
-        if error.code() == KafkaError._AUTHENTICATION:
-            raise as_strom_error(self._settings, "let Strom in", KafkaException(error))
-        raise refused("read on", error)
-
-
-def _at(place: Partition, offset: int) -> TopicPartition:
-    return TopicPartition(place[0], place[1], offset)
-
-
-def _record(message: Message) -> Record:
-    kind, at_ms = message.timestamp()
-    headers = message.headers() or []
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    return Record(
-        topic=message.topic() or "",
-        partition=message.partition() or 0,
-        offset=message.offset() or 0,
-        key=message.key(),
-        value=message.value(),
-        headers=tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs),
-        at_ms=None if kind == _TIMESTAMP_NOT_AVAILABLE else at_ms,
-    )
+    def _on_end(self) -> None:
+        self._assembler.finish()

@@ -4,6 +4,7 @@ import difflib
 import re
 import time
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -17,26 +18,45 @@ _RETRY_PAUSE = 0.1
 INTERNAL = "__"  # how the names of Kafka's own topics begin
 
 
-def all_topics(settings: Settings, client: AdminClient) -> dict[str, int]:
+class HasMetadata(Protocol):
+    """Any client of Kafka: producer, consumer or admin client."""
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any: ...
+
+
+def all_topics(settings: Settings, client: HasMetadata, timeout: float = ANSWER_SECONDS) -> dict[str, int]:
     """Every topic with its number of partitions."""
     try:
-        found = client.list_topics(timeout=ANSWER_SECONDS).topics
+        found = client.list_topics(timeout=timeout).topics
     except KafkaException as error:
         raise as_strom_error(settings, "list its topics", error) from None
     return {name: len(topic.partitions) for name, topic in sorted(found.items()) if topic.error is None}
 
 
 def find_topics(
-    settings: Settings, client: AdminClient, names: Iterable[str], pattern: str | None = None
+    settings: Settings,
+    client: HasMetadata,
+    names: Iterable[str],
+    pattern: str | None = None,
+    *,
+    may_come: bool = False,
 ) -> dict[str, int]:
-    """The named topics and those that the pattern matches as a whole, each with its number of partitions."""
+    """The named topics and those that the pattern matches as a whole, each with its number of partitions.
+
+    A pattern must match one at least, unless those that it means `may_come` later.
+    """
     existing = all_topics(settings, client)
     wanted = list(names)
     for name in wanted:
         if name not in existing:
             raise _unknown(settings, name, existing)
     if pattern is not None:
-        wanted += _matching(settings, pattern, existing)
+        found = matching(pattern, existing)
+        if not found and not may_come:
+            raise StromError(
+                f"No topic at {settings.kafka_bootstrap} matches {pattern!r}; `strom topics list` shows them."
+            )
+        wanted += found
     return {name: existing[name] for name in dict.fromkeys(wanted)}
 
 
@@ -81,17 +101,13 @@ def partitions_of(topics: dict[str, int]) -> list[Partition]:
     return [(name, number) for name, count in topics.items() for number in range(count)]
 
 
-def _matching(settings: Settings, pattern: str, existing: dict[str, int]) -> list[str]:
+def matching(pattern: str, existing: Iterable[str]) -> list[str]:
+    """Those whose whole name matches; never Kafka's own."""
     try:
         wanted = re.compile(pattern)
     except re.error as error:
         raise StromError(f"--pattern {pattern!r} is not a regular expression: {error}; correct it.") from None
-    found = [name for name in existing if wanted.fullmatch(name) and not name.startswith(INTERNAL)]
-    if not found:
-        raise StromError(
-            f"No topic at {settings.kafka_bootstrap} matches {pattern!r}; `strom topics list` shows them."
-        )
-    return found
+    return [name for name in existing if wanted.fullmatch(name) and not name.startswith(INTERNAL)]
 
 
 def _unknown(settings: Settings, name: str, existing: dict[str, int]) -> StromError:

@@ -7,8 +7,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from strom.settings import Settings
 from strom.streams.client import ANSWER_SECONDS, common_config, no_answer
-from strom.streams.consumer import Record
-from strom.streams.consumer import _record as record_of
+from strom.streams.record import Record, record_of
 
 _POLL_SECONDS = 0.2
 _AHEAD_KBYTES = 4096  # fetched and not asked for yet

@@ -27,6 +27,16 @@ class Start:
 
 EARLIEST = Start(Kind.EARLIEST)
 LATEST = Start(Kind.LATEST)
+AnyStart = Start | str | int | datetime  # a text as on the command line, an offset, a time
+
+
+def as_start(given: AnyStart, timezone: str = "UTC") -> Start:
+    """Whatever says where reading begins; a time without a zone is local to `timezone`."""
+    if isinstance(given, Start):
+        return given
+    if isinstance(given, datetime):
+        return Start(Kind.TIME, epoch_ms(given, timezone))
+    return Start(Kind.OFFSET, given) if isinstance(given, int) else parse_start(given, timezone)
 
 
 def parse_start(text: str, timezone: str = "UTC") -> Start:
@@ -42,9 +52,14 @@ def parse_start(text: str, timezone: str = "UTC") -> Start:
             f"--from {text!r} is neither earliest, latest, an offset nor a time; "
             "write a time as 2026-11-15T20:15 or 2026-11-15T20:15:00Z."
         ) from None
+    return Start(Kind.TIME, epoch_ms(moment, timezone))
+
+
+def epoch_ms(moment: datetime, timezone: str) -> int:
+    """A time without a zone is local to `timezone`."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=ZoneInfo(timezone))
-    return Start(Kind.TIME, int(moment.timestamp() * 1000))
+    return int(moment.timestamp() * 1000)
 
 
 def resolve(

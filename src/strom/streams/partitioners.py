@@ -1,0 +1,94 @@
+"""Which partition a record goes to: by its key, as Kafka's clients choose it, or all meters of an area to one.
+
+One meter stays on one partition either way, and so in order, as long as the topic does not grow. It sends nothing.
+"""
+
+import random
+import threading
+import time
+
+from strom.errors import StromError
+from strom.settings import MeterAreas, Settings, check_areas
+from strom.streams.admin import admin_client
+from strom.streams.murmur2 import key_hash
+from strom.streams.offsets import HasMetadata, all_topics, find_topics
+
+ANY = -1  # the client chooses: by the key, and at random without one
+REFRESH_SECONDS = 60.0
+
+
+class Partitioner:
+    """As `kafka.partitioner` says, the same for whoever sends; with "key" it asks nobody anything.
+
+    The counts of partitions are asked for once and then refreshed beside the senders, which never wait for that. A
+    producer that is given with `use` is the one that is asked, and so knows a new partition before anything goes there.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: HasMetadata | None = None,
+        *,
+        refresh_seconds: float = REFRESH_SECONDS,
+    ) -> None:
+        check_areas(settings)
+        self._settings = settings
+        self._areas = MeterAreas(settings) if settings.kafka.partitioner == "area" else None
+        self._hashes = {name: key_hash(name.encode()) for name in settings.areas}
+        self._client = client
+        self._refresh_seconds = refresh_seconds
+        self._counts: dict[str, int] = {}
+        self._refresh_at = 0.0
+        self._asking = threading.Lock()
+
+    def use(self, client: HasMetadata) -> None:
+        """Ask this client from now on; for senders that open a producer anew."""
+        self._client = client
+
+    def partition(self, topic: str, key: bytes | None) -> int:
+        """Where this record goes, or ANY."""
+        area = self._area(key) if self._areas is not None else None
+        return ANY if area is None else self._hashes[area] % self.count(topic)
+
+    def fixed(self, topic: str, key: bytes | None) -> int:
+        """As `partition`, but never ANY: for records that must lie side by side."""
+        chosen = self.partition(topic, key)
+        if chosen != ANY:
+            return chosen
+        count = self.count(topic)
+        return random.randrange(count) if key is None else key_hash(key) % count  # noqa: S311  no secret
+
+    def count(self, topic: str) -> int:
+        """How many partitions it has; StromError where there is no such topic, or no broker to ask."""
+        known = self._counts.get(topic)
+        if known is None:
+            return self._ask(topic)
+        if time.monotonic() >= self._refresh_at and self._asking.acquire(blocking=False):
+            threading.Thread(target=self._refresh, name="partition-counts", daemon=True).start()
+        return known
+
+    def _area(self, key: bytes | None) -> str | None:
+        if key is None or self._areas is None:
+            return None
+        try:
+            return self._areas.of(key.decode())
+        except UnicodeDecodeError:
+            return None
+
+    def _ask(self, topic: str) -> int:
+        self._client = self._client or admin_client(self._settings)
+        count = find_topics(self._settings, self._client, [topic])[topic]
+        self._counts[topic] = count
+        self._refresh_at = time.monotonic() + self._refresh_seconds
+        return count
+
+    def _refresh(self) -> None:
+        try:
+            if self._client is not None:
+                there = all_topics(self._settings, self._client)
+                self._counts = {name: there[name] for name in self._counts if name in there}
+        except StromError:
+            pass  # what was known holds until the broker is back
+        finally:
+            self._refresh_at = time.monotonic() + self._refresh_seconds
+            self._asking.release()
