@@ -15,8 +15,8 @@ from strom.domain.reading import Rejected, time_text
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.chunks import parse_part
-from strom.streams.consumer import Record
 from strom.streams.dead_letters import DeadLetter
+from strom.streams.record import Record
 
 
 def plain(letter: DeadLetter, redriven: bool) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from strom.pipeline.parts import Bad, Outcome, Seen, Whole
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.chunks import BadPartsError, Part, join, parse_part
-from strom.streams.consumer import Record
 from strom.streams.places import Places
+from strom.streams.record import Record
 
 _READING_BYTES = topics.MAX_MESSAGE_BYTES - 64 * 1024  # with its key and headers it must fit the topic
 
