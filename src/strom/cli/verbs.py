@@ -10,6 +10,8 @@ GROUPS: tuple[str, ...] = (
     "stack",
     "servers",
     "bridge",
+    "gateway",
+    "users",
     "tail",
     "topics",
     "dead_letters",

@@ -5,9 +5,10 @@ default and its meaning in one section here and nowhere else; `docs/settings.md`
 """
 
 from strom.settings.described import Described, described, setting_names
+from strom.settings.gateway import USER_PATTERN, GatewaySettings, PasswordHash, UserSettings
 from strom.settings.groups import MeterRules
 from strom.settings.lake import LakeSettings
-from strom.settings.load import FILE_NAME, load_settings
+from strom.settings.load import FILE_NAME, load_settings, users_come_from_file
 from strom.settings.model import ENV_PREFIX, PageSettings, PipelineSettings, Settings, SqlSettings
 from strom.settings.outlets import (
     AlertMqttSettings,
@@ -37,10 +38,12 @@ __all__ = [
     "FILE_NAME",
     "SAFE_COPIES",
     "SCHEMA_PATTERN",
+    "USER_PATTERN",
     "AlertMqttSettings",
     "AlertsSettings",
     "BridgeSettings",
     "Described",
+    "GatewaySettings",
     "GroupSettings",
     "KafkaSettings",
     "LakeSettings",
@@ -49,12 +52,14 @@ __all__ = [
     "MqttSettings",
     "OutletSettings",
     "PageSettings",
+    "PasswordHash",
     "PipelineSettings",
     "PostgresSettings",
     "RuleSettings",
     "Settings",
     "SparkSettings",
     "SqlSettings",
+    "UserSettings",
     "WebhookSettings",
     "described",
     "has_display",
@@ -62,4 +67,5 @@ __all__ = [
     "load_settings",
     "setting_names",
     "shown_url",
+    "users_come_from_file",
 ]

@@ -1,8 +1,10 @@
 """What settings must be to each other; what each must be by itself is said where it is declared."""
 
+import re
 from itertools import pairwise
 
 from strom.errors import StromError
+from strom.settings.gateway import USER_PATTERN
 from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import Settings
 from strom.settings.rules import NOT_FALLING, RISING, RuleSettings
@@ -12,6 +14,7 @@ def check(settings: Settings) -> None:
     """Refuse what does not fit together."""
     _check_address(settings)
     _check_late_days(settings)
+    _check_users(settings)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))
@@ -35,6 +38,14 @@ def _check_late_days(settings: Settings) -> None:
             f"pipeline.late_days is {late}, but lake.keep_days is {kept}: late readings are put in their place from "
             f"the lake; choose at most {kept - LATE_MARGIN_DAYS}."
         )
+
+
+def _check_users(settings: Settings) -> None:
+    for name in settings.users:
+        if re.fullmatch(USER_PATTERN, name) is None:
+            raise StromError(
+                f"users.{name} cannot be the name of a user: use up to 64 letters, digits and . _ @ + -, a letter or digit first."
+            )
 
 
 def _check_order(section: str, rules: RuleSettings) -> None:

@@ -46,5 +46,5 @@ def _shown(name: str, value: Any) -> Any:
 
 def _shown_item(key: str, item: Any) -> Any:
     if isinstance(item, Section):
-        return item.model_dump(exclude_unset=True)
+        return {name: shown(name, value) for name, value in item.model_dump(exclude_unset=True).items()}
     return HIDDEN if any(word in key for word in _SECRET) else item

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from strom.durations import DURATION_PATTERN
+from strom.settings.gateway import GatewaySettings, UserSettings
 from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
 from strom.settings.outlets import (
     AlertMqttSettings,
@@ -91,6 +92,11 @@ class Settings(Section):
     lake: LakeSettings = LakeSettings()
     sql: SqlSettings = SqlSettings()
     page: PageSettings = PageSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    users: dict[str, UserSettings] = Field(
+        {},
+        description="Who may use the gateway: `[users.NAME]` with `password`, `topics` and `rights`; `strom users add` writes it.",
+    )
     rules: RuleSettings = RuleSettings()
     groups: dict[str, GroupSettings] = Field(
         {},

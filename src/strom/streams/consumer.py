@@ -99,7 +99,7 @@ class Records:
             if message is None or not self._is_record(message):
                 continue
             taken += 1
-            yield _record(message)
+            yield record_of(message)
             if self._group is not None:
                 self._consumer.store_offsets(message=message)
 
@@ -177,7 +177,7 @@ def _at(place: Partition, offset: int) -> TopicPartition:
     return TopicPartition(place[0], place[1], offset)
 
 
-def _record(message: Message) -> Record:
+def record_of(message: Message) -> Record:
     kind, at_ms = message.timestamp()
     headers = message.headers() or []
     pairs = headers.items() if isinstance(headers, dict) else headers
