@@ -2,7 +2,7 @@
 
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from strom.settings import Settings
@@ -12,11 +12,13 @@ PARTS = ("kafka", "postgres")
 
 
 @contextmanager
-def own_servers(settings: Settings, report: Callable[[str], None]) -> Iterator[Settings]:
-    """Settings that point at an empty Kafka and Postgres; whatever runs here already is not touched."""
+def own_servers(
+    settings: Settings, report: Callable[[str], None], parts: Sequence[str] = PARTS
+) -> Iterator[Settings]:
+    """Settings that point at empty servers; whatever runs here already is not touched."""
     home = settings.home.absolute() / "bench"
     shutil.rmtree(home, ignore_errors=True)
-    kafka, controller, postgres = _free_ports(3)
+    kafka, controller, postgres = free_ports(3)
     own = settings.model_copy(
         update={
             "home": home,
@@ -28,13 +30,13 @@ def own_servers(settings: Settings, report: Callable[[str], None]) -> Iterator[S
         }
     )
     try:
-        with Stack(own, PARTS, report=report):
+        with Stack(own, parts, report=report):
             yield own
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:

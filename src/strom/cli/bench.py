@@ -51,7 +51,6 @@ def pipeline(
     from strom.bench.ground import own_servers
     from strom.bench.pipeline import PipelineBench
     from strom.bench.plan import PARTS, QUICK, Plan
-    from strom.bench.report import as_svg
 
     plan = QUICK if quick else Plan()
     plan = replace(plan, messages=messages or plan.messages, meters=meters, parts=tuple(only or PARTS))
@@ -60,6 +59,40 @@ def pipeline(
     end_like_ctrl_c()
     with own_servers(settings_from(home=home), _say) as settings:
         report = PipelineBench(settings, plan, _say).run()
+    _finish(report, plot, as_json=as_json)
+
+
+@group.command()
+def gateway(
+    quick: Annotated[bool, typer.Option("--quick", help="A third of the messages, in two runs.")] = False,
+    connections: Annotated[
+        int, typer.Option(min=1, help="Connections at once that send single messages.")
+    ] = 128,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-gateway.svg"),
+    as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """The HTTP gateway: single messages beside an empty endpoint, arrays of 1,000 beside a bare producer loop.
+
+    Each figure is a ratio within this run. Exit code 1 if one falls short of what is asked.
+
+    Example: strom bench gateway --quick
+    """
+    from dataclasses import replace
+
+    from strom.bench.gateway import QUICK, GatewayBench, GatewayPlan, with_gateway
+    from strom.bench.ground import free_ports, own_servers
+
+    plan = replace(QUICK if quick else GatewayPlan(), connections=connections)
+    end_like_ctrl_c()
+    with own_servers(settings_from(home=home), _say, ("kafka",)) as settings:
+        report = GatewayBench(with_gateway(settings, free_ports(1)[0]), plan, _say).run()
+    _finish(report, plot, as_json=as_json)
+
+
+def _finish(report: "Report", plot: Path, *, as_json: bool) -> None:
+    from strom.bench.report import as_svg
+
     plot.write_text(as_svg(report), encoding="utf-8")
     _show(report, plot, as_json=as_json)
     if not report.reached:

@@ -60,12 +60,16 @@ class UsersFile:
         begin, end = _span(lines, name) or (0, 0)
         while end < len(lines) and not lines[end].strip():  # the gap that followed goes with it
             end += 1
+        while (
+            end == len(lines) and begin and not lines[begin - 1].strip()
+        ):  # or the one before it, at the end
+            begin -= 1
         after = "".join([*lines[:begin], *lines[end:]])
         self._write(before, after, {each: user for each, user in known.items() if each != name})
 
     def _read(self) -> str:
         try:
-            return self._path.read_text(encoding="utf-8")
+            return self._path.read_bytes().decode()  # with its line ends as they are
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError) as error:

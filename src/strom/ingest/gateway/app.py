@@ -54,18 +54,14 @@ class App:
             )
         call = Call(scope, receive, segments, self._intake)
         if route.right is not ANYBODY:
-            await self._let_in(call, route)
-        return await route.handler(call)
-
-    async def _let_in(self, call: Call, route: Route) -> None:
-        header = call.headers.get(b"authorization")
-        call.user = self._gatekeeper.known(header) or await self._gatekeeper.admit(header)
-        if route.right is not None and route.right != ANY_USER and not call.user.may(route.right):
-            raise Problem(
-                403,
-                f"{call.user.name} may not {route.right}: the user's rights are {call.user.rights} "
-                "(`strom users add NAME --replace --rights full` changes them).",
-            )
+            header = call.headers.get(b"authorization")
+            call.user = self._gatekeeper.known(header) or await self._gatekeeper.admit(header)
+            if route.right != ANY_USER and not call.user.may(route.right):
+                raise _not_allowed(call, route)
+        try:
+            return await route.handler(call)
+        finally:
+            call.close()
 
     def _count_problem(self, status: int) -> None:
         if status == 429:
@@ -74,3 +70,11 @@ class App:
             self._counters.unavailable += 1
         else:
             self._counters.refused += 1
+
+
+def _not_allowed(call: Call, route: Route) -> Problem:
+    return Problem(
+        403,
+        f"{call.user.name} may not {route.right}: the user's rights are {call.user.rights} "
+        "(`strom users add NAME --replace --rights full` changes them).",
+    )

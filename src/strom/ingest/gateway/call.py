@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -12,7 +11,8 @@ from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.rights import User
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
 
 BODY_SECONDS = 60.0  # for a body to come whole
 _LENGTH = re.compile(rb"\d{1,18}")
@@ -28,15 +28,13 @@ class Intake:
         self._limit = max(limit, largest)
         self._counters = counters
 
-    @contextmanager
-    def holding(self, size: int) -> Iterator[None]:
+    def hold(self, size: int) -> None:
         if self._counters.held_bytes + size > self._limit:
             raise overloaded("The gateway holds as much as it may")
         self._counters.held_bytes += size
-        try:
-            yield
-        finally:
-            self._counters.held_bytes -= size
+
+    def release(self, size: int) -> None:
+        self._counters.held_bytes -= size
 
 
 class Call:
@@ -47,6 +45,7 @@ class Call:
         self.receive = receive
         self._segments = segments
         self._intake = intake
+        self._held = 0
 
     def segment(self, place: int) -> str:
         """A part of the path, counted from 0, without its percent signs."""
@@ -86,48 +85,46 @@ class Call:
         if b"content-encoding" in self.headers:
             raise Problem(415, "A body with a Content-Encoding cannot be read; send it unpacked.")
 
-    @contextmanager
-    def room(self) -> Iterator[None]:
-        """Hold as many bytes as the request announces; one that announces nothing counts as the largest."""
-        given = self.headers.get(b"content-length")
-        if given is None:
-            size = self._intake.largest if b"transfer-encoding" in self.headers else 0
-        else:
-            size = int(given) if _LENGTH.fullmatch(given) else self._intake.largest + 1
+    async def body(self) -> bytes:
+        """All of it, or Problem 413 as soon as it is too much; it counts as held until `close`."""
+        size = self._announced()
         if size > self._intake.largest:
             raise self._too_large()
-        with self._intake.holding(size):
-            yield
-
-    async def body(self) -> bytes:
-        """All of it, or Problem 413 as soon as it is too much."""
-        part, more = await self._part()
-        if not more:
-            return part
+        self._intake.hold(size)
+        self._held = size
+        message = await self.receive()
+        if message["type"] == "http.request" and not message["more_body"] and len(message["body"]) <= size:
+            return message["body"]  # type: ignore[no-any-return]
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await self._rest(part)
+                return await self._rest(message)
         except TimeoutError:
             raise Problem(408, f"The body did not come within {BODY_SECONDS:g} s; send it again.") from None
 
-    async def _rest(self, first: bytes) -> bytes:
-        parts, size, more = [first], len(first), True
-        while more:
-            part, more = await self._part()
-            parts.append(part)
-            size += len(part)
+    def close(self) -> None:
+        """The call is answered: its body is let go."""
+        if self._held:
+            self._intake.release(self._held)
+
+    def _announced(self) -> int:
+        """How large the body will be; one that does not say counts as the largest."""
+        given = self.headers.get(b"content-length")
+        if given is None:
+            return self._intake.largest if b"transfer-encoding" in self.headers else 0
+        return int(given) if _LENGTH.fullmatch(given) else self._intake.largest + 1
+
+    async def _rest(self, message: Message) -> bytes:
+        parts, size = [], 0
+        while True:
+            if message["type"] != "http.request":
+                raise ClientGone
+            parts.append(message["body"])
+            size += len(message["body"])
             if size > self._intake.largest:
                 raise self._too_large()
-        return b"".join(parts)
-
-    async def _part(self) -> tuple[bytes, bool]:
-        message = await self.receive()
-        if message["type"] != "http.request":
-            raise ClientGone
-        part: bytes = message["body"]
-        if len(part) > self._intake.largest:
-            raise self._too_large()
-        return part, message["more_body"]
+            if not message["more_body"]:
+                return b"".join(parts)
+            message = await self.receive()
 
     def _too_large(self) -> Problem:
         return Problem(

@@ -19,7 +19,8 @@ from strom.streams.offsets import all_topics
 LOG = logging.getLogger("strom.gateway")
 
 REFRESH_SECONDS = 10.0  # what was deleted or got more partitions is known so much later
-RETRY_SECONDS = 1.0  # while Kafka is away, and between two looks for a topic that is not there
+RETRY_SECONDS = 1.0  # while Kafka is away
+LOOK_SECONDS = 0.2  # between two looks for topics that are not there
 _ANSWER_SECONDS = 3.0
 _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -30,7 +31,7 @@ class Directory:
         self._counters = counters
         self._client = admin_client(settings)
         self._topics: dict[str, int] = {}
-        self._asked_at = -RETRY_SECONDS
+        self._asked_at = 0.0
         self._asking: asyncio.Task[None] | None = None
         self._doubted = asyncio.Event()
         self.connected = False
@@ -89,14 +90,18 @@ class Directory:
                 )
 
     async def _look_again(self, topic: str) -> None:
-        """It may have been made just now; but a caller that insists must not keep Kafka busy."""
-        fresh = time.monotonic() - self._asked_at < RETRY_SECONDS
-        if _LEGAL.fullmatch(topic) and (not fresh or self._asking is not None):
+        """It may have been made just now; but callers that insist must not keep Kafka busy."""
+        if _LEGAL.fullmatch(topic) is None:
+            return
+        came = time.monotonic()
+        await asyncio.sleep(max(0.0, self._asked_at + LOOK_SECONDS - came))
+        if self._asked_at < came:  # else another caller has asked meanwhile
             await self.ask()
 
     async def ask(self) -> None:
         """One question at a time; who comes meanwhile waits for the same answer."""
         if self._asking is None:
+            self._asked_at = time.monotonic()
             self._asking = asyncio.create_task(self._ask_kafka())
         await asyncio.shield(self._asking)
 
@@ -107,7 +112,6 @@ class Directory:
         except StromError as error:
             self._tell(connected=False, why=str(error))
         finally:
-            self._asked_at = time.monotonic()
             self._asking = None
 
     def _tell(self, *, connected: bool, why: str) -> None:

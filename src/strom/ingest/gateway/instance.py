@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from strom.ingest.gateway.places import Place
 from strom.ingest.gateway.reading import consumer_config, problem_of, require_answer, take
@@ -58,7 +58,8 @@ class Instance:
         return choices.reset in (None, self.reset) and choices.auto_commit in (None, self.auto_commit)
 
     def read(self, topic: str, timeout_ms: int, is_over: Callable[[], bool]) -> list[Record]:
-        self._store()
+        if self.auto_commit:
+            self._store()
         self._turn_to(topic)
         kept, self._kept = self._kept, []
         if kept:
@@ -79,18 +80,21 @@ class Instance:
         """These offsets, or without any what was handed out."""
         named = {(each.topic, each.partition): each.offset for each in places}
         try:
-            if wanted := named or self._handed_out_of_ours():
-                self._consumer.commit(offsets=_offsets(wanted), asynchronous=False)
+            if named:
+                self._consumer.commit(offsets=_offsets(named), asynchronous=False)
+            else:
+                self._store()
+                self._consumer.commit(asynchronous=False)
         except KafkaException as error:
-            raise problem_of(error_of(error)) from None
-        if not named:
-            self._read.clear()
+            if error_of(error).code() != KafkaError._NO_OFFSET:  # there is nothing new to commit
+                raise problem_of(error_of(error)) from None
 
     def partitions(self) -> list[int]:
         return sorted(each.partition for each in self._consumer.assignment())
 
     def close(self) -> None:
-        self._store()
+        if self.auto_commit:
+            self._store()
         with suppress(KafkaException, RuntimeError):
             self._consumer.close()
 
@@ -111,12 +115,11 @@ class Instance:
         self.topic = topic
 
     def _store(self) -> None:
-        """For the next automatic commit."""
-        if self.auto_commit and self._read:
-            with suppress(KafkaException):  # the consumer may have left its group, or lost a partition by now
-                if ours := self._handed_out_of_ours():
-                    self._consumer.store_offsets(offsets=_offsets(ours))
-            self._read.clear()
+        """What was handed out is done with: it is in the next commit."""
+        with suppress(KafkaException):  # the consumer may have lost a partition by now
+            if ours := self._handed_out_of_ours():
+                self._consumer.store_offsets(offsets=_offsets(ours))
+        self._read.clear()
 
 
 def _offsets(wanted: dict[Partition, int]) -> list[TopicPartition]:

@@ -4,16 +4,12 @@ import json
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError
+from confluent_kafka import Message as Report
 
 from strom.ingest.gateway.answers import RETRY_LATER, Answer, Problem, json_answer
+from strom.ingest.gateway.bodies import Message
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"  # was it written?
-
-
-class Written(NamedTuple):
-    partition: int
-    offset: int
-    timestamp: int
 
 
 class NotWritten(NamedTuple):
@@ -22,7 +18,7 @@ class NotWritten(NamedTuple):
     written: str = NO
 
 
-Outcome = Written | NotWritten
+Outcome = Report | NotWritten  # what the client library reports of a record that is written, or why it is not
 
 _REFUSALS = {
     KafkaError.MSG_SIZE_TOO_LARGE: NotWritten(413, "it is larger than the topic takes"),
@@ -53,31 +49,27 @@ def not_written(error: KafkaError) -> NotWritten:
     return NotWritten(503, f"Kafka says: {error.str() or error.name()}", NO if broker_said_no else UNKNOWN)
 
 
-def answer_one(topic: str, outcome: Outcome) -> Answer:
+def answer_one(message: Message, outcome: Outcome) -> Answer:
     """One object."""
-    if isinstance(outcome, Written):
-        return json_answer(_text(json.dumps(topic), outcome).encode())
-    raise _problem([topic], [outcome], single=True)
+    if isinstance(outcome, NotWritten):
+        raise _problem([message], [outcome], single=True)
+    return json_answer(_text(outcome).encode())
 
 
-def answer_all(topics: list[str], outcomes: list[Outcome], *, single: bool) -> Answer:
+def answer_all(messages: list[Message], outcomes: list[Outcome], *, single: bool) -> Answer:
     """An array in the order of the messages."""
-    names: dict[str, str] = {}
-    parts: list[str] = []
-    for topic, outcome in zip(topics, outcomes, strict=True):
-        if type(outcome) is not Written:
-            raise _problem(topics, outcomes, single=single)
-        name = names.get(topic) or names.setdefault(topic, json.dumps(topic))
-        parts.append(_text(name, outcome))
-    return json_answer(f"[{','.join(parts)}]".encode())
+    try:
+        return json_answer(f"[{','.join(map(_text, outcomes))}]".encode())  # type: ignore[arg-type]
+    except AttributeError:  # cheaper than to ask each of a thousand
+        raise _problem(messages, outcomes, single=single) from None
 
 
-def _text(topic: str, outcome: Written) -> str:
-    partition, offset, timestamp = outcome
-    return f'{{"topic":{topic},"partition":{partition},"offset":{offset},"timestamp":{timestamp}}}'
+def _text(written: Report) -> str:
+    """A topic's name needs no escape in JSON."""
+    return f'{{"topic":"{written.topic()}","partition":{written.partition()},"offset":{written.offset()},"timestamp":{written.timestamp()[1]}}}'
 
 
-def _problem(topics: list[str], outcomes: list[Outcome], *, single: bool) -> Problem:
+def _problem(messages: list[Message], outcomes: list[Outcome], *, single: bool) -> Problem:
     """One status for all of them: 503 if any may be tried again, else that of the first; each is told with its own."""
     failed = [(index, each) for index, each in enumerate(outcomes) if isinstance(each, NotWritten)]
     index, worst = next((pair for pair in failed if pair[1].status == 503), failed[0])
@@ -88,11 +80,12 @@ def _problem(topics: list[str], outcomes: list[Outcome], *, single: bool) -> Pro
         worst.status,
         f"{where} {fate}: {worst.sentence}{others}; `messages` tells of each.",
         retry_after=RETRY_LATER if worst.status in (429, 503) else None,
-        more={"messages": [_told(topic, each) for topic, each in zip(topics, outcomes, strict=True)]},
+        more={"messages": [_told(*each) for each in zip(messages, outcomes, strict=True)]},
     )
 
 
-def _told(topic: str, outcome: Outcome) -> dict[str, object]:
-    if isinstance(outcome, Written):
-        return {"written": YES, "topic": topic, **outcome._asdict()}
-    return {"written": outcome.written, "topic": topic, "error": outcome.sentence, "status": outcome.status}
+def _told(message: Message, outcome: Outcome) -> dict[str, object]:
+    if isinstance(outcome, NotWritten):
+        told = {"written": outcome.written, "topic": message.topic}
+        return told | {"error": outcome.sentence, "status": outcome.status}
+    return {"written": YES, **json.loads(_text(outcome))}

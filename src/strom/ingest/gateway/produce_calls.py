@@ -4,7 +4,7 @@ from strom.ingest.gateway.answers import Answer, Problem
 from strom.ingest.gateway.bodies import Given, Message, RecordHeaders, read_messages, refuse_too_large
 from strom.ingest.gateway.call import Call
 from strom.ingest.gateway.directory import Directory
-from strom.ingest.gateway.outcome import Outcome, answer_all, answer_one
+from strom.ingest.gateway.outcome import answer_all, answer_one
 from strom.ingest.gateway.producing import Sender
 from strom.ingest.gateway.raw_records import stamped
 from strom.ingest.gateway.standard_headers import is_standard
@@ -18,64 +18,63 @@ class ProduceCalls:
     async def in_path(self, call: Call) -> Answer:
         """`GET /produce/{topic}/{message}?key=K`"""
         topic, value, query = call.segment(1), call.segment(2), call.query("key")
-        await self._require(call, topic)
+        if not self._knows(call, topic):
+            await self._directory.partitions(topic)
         key = query["key"].encode() if "key" in query else None
-        return await self._answer_one(call, Message(topic, value.encode(), key))
+        return await self._write_one(call, Message(topic, value.encode(), key))
 
     async def in_body(self, call: Call) -> Answer:
         """`GET|POST /produce/{topic}`"""
         topic = call.segment(1)
         call.query()
-        await self._require(call, topic)
+        if not self._knows(call, topic):
+            await self._directory.partitions(topic)
         call.require_json()
-        with call.room():
-            return await self._answer_all(call, read_messages(await call.body(), topic))
+        return await self._write_all(call, read_messages(await call.body(), topic))
 
     async def with_topics(self, call: Call) -> Answer:
         """`GET|POST /produce`"""
         call.query()
         call.require_json()
-        with call.room():
-            given = read_messages(await call.body(), None)
-            seen: set[str] = set()
-            for index, message in enumerate(given.messages):
-                if message.topic not in seen:
-                    await self._require(call, message.topic, given.place(index))
-                    seen.add(message.topic)
-            return await self._answer_all(call, given)
+        given = read_messages(await call.body(), None)
+        seen: set[str] = set()
+        for index, message in enumerate(given.messages):
+            if message.topic not in seen:
+                if not self._knows(call, message.topic, given.place(index)):
+                    await self._directory.partitions(message.topic, given.place(index))
+                seen.add(message.topic)
+        return await self._write_all(call, given)
 
     async def webhook(self, call: Call) -> Answer:
         """`POST /webhook?topic=T`: the body as it is, and the headers that are not HTTP's own."""
         topic = call.query("topic").get("topic")
         if not topic:
             raise Problem(400, "The topic is missing; write it as /webhook?topic=T.")
-        await self._require(call, topic)
-        with call.room():
-            message = Message(topic, await call.body(), headers=_own_headers(call))
-            refuse_too_large(message)
-            return await self._answer_one(call, message)
+        if not self._knows(call, topic):
+            await self._directory.partitions(topic)
+        message = Message(topic, await call.body(), headers=_own_headers(call))
+        refuse_too_large(message)
+        return await self._write_one(call, message)
 
-    async def _require(self, call: Call, topic: str, place: str = "") -> None:
+    def _knows(self, call: Call, topic: str, place: str = "") -> bool:
+        """Whether the topic is one that can be written to, without asking Kafka; refused if it is not the user's."""
         call.user.require(topic, place)
-        if self._directory.known(topic) is None or not self._directory.connected:
-            await self._directory.partitions(topic, place)
+        return self._directory.connected and self._directory.known(topic) is not None
 
-    async def _answer_one(self, call: Call, message: Message) -> Answer:
-        outcomes = await self._send(call, [message])
-        return answer_one(message.topic, outcomes[0])
+    async def _write_one(self, call: Call, message: Message) -> Answer:
+        outcomes = await self._sender.send(stamped([message], call.user.name))
+        return answer_one(message, outcomes[0])
 
-    async def _answer_all(self, call: Call, given: Given) -> Answer:
+    async def _write_all(self, call: Call, given: Given) -> Answer:
         self._directory.require_partitions(
-            (given.place(index), message.topic, message.partition)
-            for index, message in enumerate(given.messages)
-            if message.partition >= 0
+            [
+                (given.place(index), message.topic, message.partition)
+                for index, message in enumerate(given.messages)
+                if message.partition >= 0
+            ]
         )
-        outcomes = await self._send(call, given.messages)
-        topics = [message.topic for message in given.messages]
-        return answer_all(topics, outcomes, single=not given.is_array)
-
-    async def _send(self, call: Call, messages: list[Message]) -> list[Outcome]:
-        return await self._sender.send(stamped(messages, call.user.name))
+        outcomes = await self._sender.send(stamped(given.messages, call.user.name))
+        return answer_all(given.messages, outcomes, single=not given.is_array)
 
 
 def _own_headers(call: Call) -> RecordHeaders:

@@ -16,7 +16,7 @@ from strom.ingest.gateway.answers import overloaded
 from strom.ingest.gateway.bodies import Message
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.directory import Directory
-from strom.ingest.gateway.outcome import LATE, Outcome, Written, not_written
+from strom.ingest.gateway.outcome import LATE, Outcome, not_written
 from strom.settings import Settings
 from strom.streams.client import error_of
 from strom.streams.producer import open_producer
@@ -24,10 +24,22 @@ from strom.streams.producer import open_producer
 LOG = logging.getLogger("strom.gateway")
 
 NAME = "strom-gateway"
-LINGER_MS = 2  # callers wait for their answer
+import os
+
+LINGER_MS = float(os.environ.get("XLINGER", "2"))  # callers wait for their answer
 STOP_SECONDS = 10.0
 _TICK, _SLOW_TICK = 0.001, 0.02
 _SLOW_AFTER = 200  # ticks without a confirmation
+# What Kafka says of all records of a batch, although one of them alone may be meant.
+_OF_THE_BATCH = frozenset(
+    {
+        KafkaError._INVALID_DIFFERENT_RECORD,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+    }
+)
 _GRACE = 1.0  # after the client library's own time is over
 
 
@@ -69,7 +81,8 @@ class Sender:
         finally:
             del self._under_way[number]
             self._counters.in_flight -= count
-        self._count(outcomes)
+        self._counters.written += count - batch.failed
+        self._counters.not_written += batch.failed
         return outcomes
 
     def close(self) -> None:
@@ -87,10 +100,6 @@ class Sender:
             self._single = self._open(**{"batch.num.messages": 1})
         return self._single
 
-    @property
-    def producer(self) -> Producer:
-        return self._producer
-
     def notice(self, error: KafkaError) -> None:
         """A message has failed: is it Kafka, or this producer?"""
         self._fatal = self._fatal or error.fatal() or error.code() == KafkaError._FATAL
@@ -104,11 +113,6 @@ class Sender:
             "queue.buffering.max.messages": 2 * self._limit,
         }
         return open_producer(self._settings, NAME, **limits | more)
-
-    def _count(self, outcomes: list[Outcome]) -> None:
-        written = sum(type(each) is Written for each in outcomes)
-        self._counters.written += written
-        self._counters.not_written += len(outcomes) - written
 
     def _tick_soon(self) -> None:
         if not self._ticking:
@@ -148,6 +152,7 @@ class _Batch:
     def __init__(self, sender: Sender, messages: list[Message], deadline: float) -> None:
         self.deadline = deadline
         self.done: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
+        self.failed = 0
         self._sender = sender
         self._messages = messages
         self._outcomes: list[Outcome] = [LATE] * len(messages)
@@ -155,28 +160,24 @@ class _Batch:
         self._alone: set[int] = set()
 
     def hand_over(self, producer: Producer) -> None:
-        for index in range(len(self._messages)):
-            self._produce(producer, index)
+        for index, message in enumerate(self._messages):
+            self._produce(producer, index, message)
 
     def give_up(self) -> None:
         """As late as this even the client library has forgotten them."""
+        self.failed += self._left
         if not self.done.done():
             self.done.set_result(self._outcomes)
 
-    def _produce(self, producer: Producer, index: int) -> None:
-        message = self._messages[index]
+    def _produce(self, producer: Producer, index: int, message: Message) -> None:
+        topic, value, key, _, timestamp, headers = message
+        partition = partition_for(message)
         try:
             producer.produce(
-                message.topic,
-                message.value,
-                message.key,
-                partition_for(message),
-                partial(self._reported, index),
-                timestamp=message.timestamp,
-                headers=message.headers,
+                topic, value, key, partition, partial(self._reported, index), None, timestamp, headers
             )
         except BufferError:
-            self._settle(index, not_written(KafkaError(KafkaError._QUEUE_FULL)))
+            self._failed(index, KafkaError(KafkaError._QUEUE_FULL))
         except KafkaException as error:
             self._failed(index, error_of(error))
 
@@ -184,23 +185,24 @@ class _Batch:
         if error is not None:
             self._failed(index, error)
             return
-        # Of a record that was written both are known.
-        partition, offset = report.partition() or 0, report.offset() or 0
-        self._settle(index, Written(partition, offset, report.timestamp()[1]))
+        self._outcomes[index] = report
+        self._left -= 1
+        if not self._left:
+            self._settle()
 
     def _failed(self, index: int, error: KafkaError) -> None:
-        """Kafka refuses a whole batch for one record in it; the others, perhaps of other callers, go again."""
-        if error.code() == KafkaError._INVALID_DIFFERENT_RECORD:
-            self._produce(self._sender.producer, index)
-        elif error.code() == KafkaError.MSG_SIZE_TOO_LARGE and index not in self._alone:
+        """Kafka refuses a whole batch for one record in it: each goes again by itself, perhaps one of another caller."""
+        if error.code() in _OF_THE_BATCH and index not in self._alone:
             self._alone.add(index)
-            self._produce(self._sender.alone(), index)
-        else:
-            self._sender.notice(error)
-            self._settle(index, not_written(error))
-
-    def _settle(self, index: int, outcome: Outcome) -> None:
-        self._outcomes[index] = outcome
+            self._produce(self._sender.alone(), index, self._messages[index])
+            return
+        self._sender.notice(error)
+        self._outcomes[index] = not_written(error)
+        self.failed += 1
         self._left -= 1
-        if not self._left and not self.done.done():
+        if not self._left:
+            self._settle()
+
+    def _settle(self) -> None:
+        if not self.done.done():
             self.done.set_result(self._outcomes)

@@ -19,15 +19,15 @@ _OURS = (topics.HEADER_SOURCE, topics.HEADER_RECEIVED)
 
 def stamped(messages: Sequence[Message], sender: str) -> list[Message]:
     """The messages as they are written; where one names no meter, its key is its sender, which keeps their order."""
-    now: tuple[str, bytes] | None = None
-    found: list[Message] = []
-    for message in messages:
-        if message.topic == topics.RAW:
-            now = now or (topics.HEADER_RECEIVED, b"%d" % (time.time_ns() // 1_000_000))
-            key = message.key if message.key is not None else meter_key(message.value, sender, "")
-            message = message._replace(key=key, headers=_headers(message.headers, now))
-        found.append(message)
-    return found
+    now = (topics.HEADER_RECEIVED, b"%d" % (time.time_ns() // 1_000_000))
+    return [_stamped(each, sender, now) if each.topic == topics.RAW else each for each in messages]
+
+
+def _stamped(message: Message, sender: str, now: tuple[str, bytes]) -> Message:
+    topic, value, key, partition, timestamp, headers = message
+    if key is None:
+        key = meter_key(value, sender, "")
+    return Message(topic, value, key, partition, timestamp, _headers(headers, now))
 
 
 def _headers(given: RecordHeaders | None, now: tuple[str, bytes]) -> RecordHeaders:

@@ -130,12 +130,11 @@ class ReadCalls:
 
 async def _json(call: Call, *, optional: bool = False) -> Any:
     call.query()
-    with call.room():
-        body = await call.body()
-        if optional and not body:
-            return None
-        call.require_json()
-        return read_json(body)
+    body = await call.body()
+    if optional and not body:
+        return None
+    call.require_json()
+    return read_json(body)
 
 
 def _key(call: Call) -> Key:
