@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from strom.pipeline.session import build_session
 from strom.settings import (
+    GatewaySettings,
     KafkaSettings,
     MqttSettings,
     PageSettings,
@@ -98,7 +99,7 @@ def free_block(size: int) -> int:
 
 def settings_in(home: Path) -> Settings:
     """Settings of a stack of its own in this folder, on free ports."""
-    kafka, controller, mqtt, postgres, page = free_ports(5)
+    kafka, controller, mqtt, postgres, page, gateway = free_ports(6)
     return Settings(
         home=home,
         kafka=KafkaSettings(port=kafka, controller_port=controller, heap="256m", java_options=QUICK_JAVA),
@@ -106,6 +107,7 @@ def settings_in(home: Path) -> Settings:
         mqtt=MqttSettings(port=mqtt),
         postgres=PostgresSettings(port=postgres),
         page=PageSettings(port=page),
+        gateway=GatewaySettings(port=gateway),
     )
 
 

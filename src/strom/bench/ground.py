@@ -18,7 +18,7 @@ def own_servers(
     """Settings that point at empty servers; whatever runs here already is not touched."""
     home = settings.home.absolute() / "bench"
     shutil.rmtree(home, ignore_errors=True)
-    kafka, controller, mqtt, postgres = _free_ports(4)
+    kafka, controller, mqtt, postgres = free_ports(4)
     own = settings.model_copy(
         update={
             "home": home,
@@ -37,7 +37,7 @@ def own_servers(
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:

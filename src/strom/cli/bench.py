@@ -61,6 +61,33 @@ def pipeline(
 
 
 @group.command()
+def gateway(
+    quick: Annotated[bool, typer.Option("--quick", help="A third of the messages, in two runs.")] = False,
+    connections: Annotated[
+        int, typer.Option(min=1, help="Connections at once that send single messages.")
+    ] = 128,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-gateway.svg"),
+    as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """The HTTP gateway: single messages beside an empty endpoint, arrays of 1,000 beside a bare producer loop.
+
+    Each figure is a ratio within this run. Exit code 1 if one falls short of what is asked.
+
+    Example: strom bench gateway --quick
+    """
+    from dataclasses import replace
+
+    from strom.bench.gateway import QUICK, GatewayBench, GatewayPlan, with_gateway
+    from strom.bench.ground import free_ports, own_servers
+
+    plan = replace(QUICK if quick else GatewayPlan(), connections=connections)
+    end_like_ctrl_c()
+    with own_servers(settings_from(home=home), _say, ("kafka",)) as settings:
+        report = GatewayBench(with_gateway(settings, free_ports(1)[0]), plan, _say).run()
+    _finish(report, plot, as_json=as_json)
+
+
 def bridge(
     quick: Annotated[
         bool, typer.Option("--quick", help="A quarter of the messages, a tenth of the adapters.")

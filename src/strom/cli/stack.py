@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from strom.settings import Settings
 
 ONLY_HELP = (
-    "Parts to start, of kafka, mqtt, postgres, spark, bridge, poll, pipeline, serve, alerts; all if not given, "
+    "Parts to start, of kafka, mqtt, postgres, spark, bridge, poll, pipeline, serve, gateway, alerts; all if not given, "
     "spark only with --spark-master cluster, poll only where adapters are set, alerts only where an outlet is."
 )
 

@@ -12,6 +12,8 @@ GROUPS: tuple[str, ...] = (
     "bridge",
     "produce",
     "poll",
+    "gateway",
+    "users",
     "tail",
     "topics",
     "dead_letters",

@@ -7,9 +7,10 @@ default and its meaning in one section here and nowhere else; `docs/settings.md`
 from strom.settings.adapters import MODBUS, REST, AdapterSettings, PollSettings
 from strom.settings.checks import check_areas
 from strom.settings.described import Described, described, setting_names
+from strom.settings.gateway import USER_PATTERN, GatewaySettings, PasswordHash, UserSettings
 from strom.settings.groups import MeterAreas, MeterRules
 from strom.settings.lake import LakeSettings
-from strom.settings.load import FILE_NAME, load_settings
+from strom.settings.load import FILE_NAME, load_settings, users_come_from_file
 from strom.settings.model import ENV_PREFIX, PageSettings, PipelineSettings, Settings, SqlSettings
 from strom.settings.outlets import (
     AlertMqttSettings,
@@ -42,12 +43,14 @@ __all__ = [
     "REST",
     "SAFE_COPIES",
     "SCHEMA_PATTERN",
+    "USER_PATTERN",
     "AdapterSettings",
     "AlertMqttSettings",
     "AlertsSettings",
     "AreaSettings",
     "BridgeSettings",
     "Described",
+    "GatewaySettings",
     "GroupSettings",
     "KafkaSettings",
     "LakeSettings",
@@ -58,6 +61,7 @@ __all__ = [
     "OutletSettings",
     "PageSettings",
     "PartsSettings",
+    "PasswordHash",
     "PipelineSettings",
     "PollSettings",
     "PostgresSettings",
@@ -65,6 +69,7 @@ __all__ = [
     "Settings",
     "SparkSettings",
     "SqlSettings",
+    "UserSettings",
     "WebhookSettings",
     "check_areas",
     "described",
@@ -73,4 +78,5 @@ __all__ = [
     "load_settings",
     "setting_names",
     "shown_url",
+    "users_come_from_file",
 ]

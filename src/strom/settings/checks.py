@@ -1,10 +1,12 @@
 """What settings must be to each other; what each must be by itself is said where it is declared."""
 
+import re
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from strom.domain import dialects, units
 from strom.errors import StromError
+from strom.settings.gateway import USER_PATTERN
 from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import Settings
 from strom.settings.rules import NOT_FALLING, RISING, RuleSettings
@@ -20,6 +22,7 @@ def check(settings: Settings) -> None:
     _check_tasmota_names(settings)
     for name, adapter in settings.adapters.items():
         adapter.check(name)
+    _check_users(settings)
     _check_order("rules", settings.rules)
     for name, group in settings.groups.items():
         _check_order(f"groups.{name}", group.over(settings.rules))
@@ -90,6 +93,14 @@ def _check_tasmota_names(settings: Settings) -> None:
             raise StromError(
                 f"tasmota_names: {name!r} is {told!r}: write a field of a reading and its unit, such as 'import_wh kWh' or "
                 f"'net_w W'; fields are {', '.join([*units.UNITS, units.METER_NUMBER])}."
+            )
+
+
+def _check_users(settings: Settings) -> None:
+    for name in settings.users:
+        if re.fullmatch(USER_PATTERN, name) is None:
+            raise StromError(
+                f"users.{name} cannot be the name of a user: use up to 64 letters, digits and . _ @ + -, a letter or digit first."
             )
 
 

@@ -50,6 +50,14 @@ def load_settings(
     return settings
 
 
+def users_come_from_file(settings: Settings, folder: Path | None = None) -> bool:
+    """Whether the users of these settings are those of the file, so that they may change with it."""
+    try:
+        return settings.users == load_settings(environment={}, folder=folder).users
+    except StromError:
+        return False
+
+
 def _from_file(path: Path) -> list[tuple[str, Any, str]]:
     if not path.exists():
         return []

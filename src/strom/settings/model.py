@@ -10,6 +10,7 @@ from pydantic import Field
 
 from strom.durations import DURATION_PATTERN
 from strom.settings.adapters import AdapterSettings, PollSettings
+from strom.settings.gateway import GatewaySettings, UserSettings
 from strom.settings.lake import LATE_DAYS, LATE_MARGIN_DAYS, LakeSettings
 from strom.settings.outlets import (
     AlertMqttSettings,
@@ -108,6 +109,11 @@ class Settings(Section):
     lake: LakeSettings = LakeSettings()
     sql: SqlSettings = SqlSettings()
     page: PageSettings = PageSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    users: dict[str, UserSettings] = Field(
+        {},
+        description="Who may use the gateway: `[users.NAME]` with `password`, `topics` and `rights`; `strom users add` writes it.",
+    )
     rules: RuleSettings = RuleSettings()
     groups: dict[str, GroupSettings] = Field(
         {},

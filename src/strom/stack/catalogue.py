@@ -6,19 +6,19 @@ from strom.errors import StromError
 from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.kafka import Kafka
 from strom.stack.mosquitto import Mosquitto
-from strom.stack.own import Alerts, Bridge, Page, Pipeline, Poll
+from strom.stack.own import Alerts, Bridge, Gateway, Page, Pipeline, Poll
 from strom.stack.part import Part
 from strom.stack.postgres import Postgres
 from strom.stack.spark import SparkMaster, SparkWorker
 
 PARTS: tuple[type[Part], ...] = (
-    Kafka, Mosquitto, Postgres, SparkMaster, SparkWorker, Bridge, Poll, Pipeline, Page, Alerts,
+    Kafka, Mosquitto, Postgres, SparkMaster, SparkWorker, Bridge, Poll, Pipeline, Page, Gateway, Alerts,
 )  # fmt: skip
-# The contract's names in the order of `status`. The gateway has its place although nothing starts it yet.
+# The contract's names in the order of `status`.
 STATUS_NAMES = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page", "gateway")
 ALIASES = {"serve": "page"}
 SPARK = "spark"
-ALL = ("kafka", "mqtt", "postgres", "bridge", "pipeline", "page")  # what runs whatever the settings are
+ALL = STATUS_NAMES  # what runs whatever the settings are
 SERVERS = ("kafka", "mqtt", "postgres")
 KINDS = tuple(
     dict.fromkeys(kind.group or kind.name for kind in PARTS)

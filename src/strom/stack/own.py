@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from strom.errors import StromError
-from strom.settings import EMBEDDED_CLUSTER, Settings
+from strom.settings import EMBEDDED_CLUSTER, ENV_PREFIX, Settings, users_come_from_file
 from strom.stack.part import NotReadyError, Part
 from strom.stack.ready import announced_pid, withdraw
 
@@ -108,6 +108,31 @@ class Page(OwnPart):
     @property
     def ports(self) -> tuple[tuple[str, int, str], ...]:
         return ((self.settings.page.host, self.settings.page.port, "page.port"),)
+
+
+class Gateway(OwnPart):
+    name: str = "gateway"
+    label: str = "the gateway"
+    needs: tuple[str, ...] = ("kafka",)
+    verb: ClassVar[tuple[str, ...]] = ("gateway",)
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        # Said once: after a change of the file the gateway's next start must find the new users there.
+        self._finds_users_itself = users_come_from_file(settings)
+
+    @property
+    def address(self) -> str:
+        return f"http://{self.settings.gateway.host}:{self.settings.gateway.port}"
+
+    @property
+    def ports(self) -> tuple[tuple[str, int, str], ...]:
+        return ((self.settings.gateway.host, self.settings.gateway.port, "gateway.port"),)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        hidden = f"{ENV_PREFIX}USERS" if self._finds_users_itself else ""
+        return {name: value for name, value in super().environment.items() if name != hidden}
 
 
 class Alerts(OwnPart):

@@ -14,7 +14,6 @@ from strom.streams.assembler import Assembler, PartCounters, Trouble
 from strom.streams.chunks import parse_part
 from strom.streams.offsets import Partition
 from strom.streams.record import Record as Record
-from strom.streams.record import record_of as record_of
 from strom.streams.records import Records as Records
 from strom.streams.start import LATEST, AnyStart
 from strom.streams.topics import HEADER_PART

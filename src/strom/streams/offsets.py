@@ -61,35 +61,49 @@ def find_topics(
 
 
 def first_offsets(
-    settings: Settings, client: AdminClient, partitions: Iterable[Partition]
+    settings: Settings,
+    client: AdminClient,
+    partitions: Iterable[Partition],
+    timeout: float = ANSWER_SECONDS,
 ) -> dict[Partition, int]:
-    return _offsets(settings, client, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    return _offsets(settings, client, partitions, OffsetSpec.earliest(), timeout)  # type: ignore[no-untyped-call]
 
 
 def end_offsets(
-    settings: Settings, client: AdminClient, partitions: Iterable[Partition]
+    settings: Settings,
+    client: AdminClient,
+    partitions: Iterable[Partition],
+    timeout: float = ANSWER_SECONDS,
 ) -> dict[Partition, int]:
     """One after the last record of each partition."""
-    return _offsets(settings, client, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    return _offsets(settings, client, partitions, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
 
 
 def offsets_at(
-    settings: Settings, client: AdminClient, partitions: Iterable[Partition], at_ms: int
+    settings: Settings,
+    client: AdminClient,
+    partitions: Iterable[Partition],
+    at_ms: int,
+    timeout: float = ANSWER_SECONDS,
 ) -> dict[Partition, int]:
     """The first record at or after this time; -1 where there is none."""
-    return _offsets(settings, client, partitions, OffsetSpec.for_timestamp(at_ms))
+    return _offsets(settings, client, partitions, OffsetSpec.for_timestamp(at_ms), timeout)
 
 
 def _offsets(
-    settings: Settings, client: AdminClient, partitions: Iterable[Partition], spec: OffsetSpec
+    settings: Settings,
+    client: AdminClient,
+    partitions: Iterable[Partition],
+    spec: OffsetSpec,
+    timeout: float,
 ) -> dict[Partition, int]:
     asked = {TopicPartition(topic, number): spec for topic, number in partitions}
     if not asked:
         return {}
-    deadline = time.monotonic() + ANSWER_SECONDS
+    deadline = time.monotonic() + timeout
     while True:
         try:
-            futures = client.list_offsets(asked, request_timeout=ANSWER_SECONDS)
+            futures = client.list_offsets(asked, request_timeout=timeout)
             return {(each.topic, each.partition): future.result().offset for each, future in futures.items()}
         except KafkaException as error:
             if not passes(error_of(error)) or time.monotonic() > deadline:

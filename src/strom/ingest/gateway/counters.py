@@ -1,0 +1,22 @@
+"""What a gateway has done since it started, for `/metrics` and tests."""
+
+from dataclasses import dataclass
+
+from strom.metrics import counter, gauge
+
+
+@dataclass
+class Counters:
+    requests: int = counter("Requests answered.")
+    refused: int = counter("Requests answered with a status from 400 to 499 other than 429.")
+    overloaded: int = counter("Requests answered with 429.")
+    unavailable: int = counter("Requests answered with 503.")
+    failed: int = counter("Requests answered with 500: mistakes of the gateway itself.")
+    written: int = counter("Messages that Kafka has confirmed.")
+    not_written: int = counter("Messages sent to Kafka that it has refused or not confirmed in time.")
+    read: int = counter("Records given to readers.")
+    passwords_checked: int = counter("Passwords checked against their hash.")
+    in_flight: int = gauge("Messages that Kafka has not confirmed yet.")
+    held_bytes: int = gauge("Bytes of requests that are read or under way.")
+    consumers: int = gauge("Consumers that are open.")
+    kafka_connected: int = gauge("1 while Kafka answers.")

@@ -1,0 +1,123 @@
+"""Which topics there are and how many partitions each has, as Kafka last said; and whether Kafka answers at all.
+
+It asks for all topics at once, never for one by its name: some brokers create what is asked for.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Iterable
+
+from strom.errors import StromError
+from strom.ingest.gateway.answers import Problem, kafka_away
+from strom.ingest.gateway.counters import Counters
+from strom.settings import Settings
+from strom.streams.admin import admin_client
+from strom.streams.offsets import all_topics
+
+LOG = logging.getLogger("strom.gateway")
+
+REFRESH_SECONDS = 10.0  # what was deleted or got more partitions is known so much later
+RETRY_SECONDS = 1.0  # while Kafka is away
+LOOK_SECONDS = 0.2  # between two looks for topics that are not there
+_ANSWER_SECONDS = 3.0
+_LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+class Directory:
+    def __init__(self, settings: Settings, counters: Counters) -> None:
+        self._settings = settings
+        self._counters = counters
+        self._client = admin_client(settings)
+        self._topics: dict[str, int] = {}
+        self._asked_at = 0.0
+        self._asking: asyncio.Task[None] | None = None
+        self._doubted = asyncio.Event()
+        self.connected = False
+
+    async def run(self) -> None:
+        """Keep it fresh until cancelled."""
+        while True:
+            await self.ask()
+            pause = REFRESH_SECONDS if self.connected else RETRY_SECONDS
+            try:
+                async with asyncio.timeout(pause):
+                    await self._doubted.wait()
+            except TimeoutError:
+                continue
+            self._doubted.clear()
+
+    def doubt(self) -> None:
+        """Something did not come back from Kafka: ask it now whether it is there."""
+        self._doubted.set()
+
+    def known(self, topic: str) -> int | None:
+        """Partitions of a topic, without asking."""
+        return self._topics.get(topic)
+
+    async def partitions(self, topic: str, place: str = "") -> int:
+        """Partitions of a topic; Problem 404 if there is none, 503 if Kafka cannot be asked."""
+        if not self.connected:
+            raise kafka_away()
+        found = self._topics.get(topic)
+        if found is None:
+            await self._look_again(topic)
+            found = self._topics.get(topic)
+        if found is None:
+            if not self.connected:
+                raise kafka_away()
+            raise Problem(
+                404,
+                f"{place}There is no topic {topic[:249]}; `strom topics create` makes one, /topics lists them.",
+            )
+        return found
+
+    async def all(self) -> dict[str, int]:
+        """Every topic, asked anew."""
+        await self.ask()
+        if not self.connected:
+            raise kafka_away()
+        return self._topics
+
+    def require_partitions(self, places: Iterable[tuple[str, str, int]]) -> None:
+        """Refuse a partition that its topic does not have; each is its place in the body, the topic, the number."""
+        for place, topic, partition in places:
+            count = self._topics.get(topic, 0)
+            if partition >= count:
+                raise Problem(
+                    400, f"{place}partition {partition} is not there: {topic} has {count}, counted from 0."
+                )
+
+    async def _look_again(self, topic: str) -> None:
+        """It may have been made just now; but callers that insist must not keep Kafka busy."""
+        if _LEGAL.fullmatch(topic) is None:
+            return
+        came = time.monotonic()
+        await asyncio.sleep(max(0.0, self._asked_at + LOOK_SECONDS - came))
+        if self._asked_at < came:  # else another caller has asked meanwhile
+            await self.ask()
+
+    async def ask(self) -> None:
+        """One question at a time; who comes meanwhile waits for the same answer."""
+        if self._asking is None:
+            self._asked_at = time.monotonic()
+            self._asking = asyncio.create_task(self._ask_kafka())
+        await asyncio.shield(self._asking)
+
+    async def _ask_kafka(self) -> None:
+        try:
+            self._topics = await asyncio.to_thread(all_topics, self._settings, self._client, _ANSWER_SECONDS)
+            self._tell(connected=True, why="")
+        except StromError as error:
+            self._tell(connected=False, why=str(error))
+        finally:
+            self._asking = None
+
+    def _tell(self, *, connected: bool, why: str) -> None:
+        if connected and not self.connected:
+            LOG.info("Kafka answers at %s: %d topics", self._settings.kafka_bootstrap, len(self._topics))
+        elif self.connected and not connected:
+            LOG.warning("%s", why)
+        self.connected = connected
+        self._counters.kafka_connected = int(connected)

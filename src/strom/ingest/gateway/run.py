@@ -1,0 +1,137 @@
+"""Puts the gateway together and runs it until it is told to stop; what is under way then is finished."""
+
+import asyncio
+import contextlib
+import gc
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from strom import serving
+from strom.ingest.gateway.app import App
+from strom.ingest.gateway.auth import Gatekeeper
+from strom.ingest.gateway.call import Intake
+from strom.ingest.gateway.committed import Offsets
+from strom.ingest.gateway.consumers import Consumers
+from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.directory import Directory
+from strom.ingest.gateway.fetching import AT_ONCE, Fetchers
+from strom.ingest.gateway.produce_calls import ProduceCalls
+from strom.ingest.gateway.producing import Sender
+from strom.ingest.gateway.read_calls import ReadCalls
+from strom.ingest.gateway.routes import Router, routes
+from strom.ingest.gateway.shown_calls import ShownCalls
+from strom.ingest.gateway.users import Users
+from strom.metrics import Metrics
+from strom.settings import Settings
+
+_SPARE_THREADS = 4
+_KEEP_ALIVE_SECONDS = 75  # a sender of one message a minute keeps its connection
+_GRACE_SECONDS = 3  # beyond what Kafka may take
+_HOUSEKEEPING_SECONDS = 1.0
+_OBJECTS_BETWEEN_COLLECTIONS = 100_000
+
+
+def site_of(settings: Settings) -> serving.Site:
+    own = settings.gateway
+    return serving.Site("The gateway", own.host, own.port, "gateway.port", "/health")
+
+
+def run(settings: Settings, on_ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `on_ready` is called when a real request has been answered."""
+    _collect_garbage_rarely()
+    with (
+        serving.listen(site_of(settings)) as listener,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
+
+        async def main() -> None:
+            gateway = Gateway(settings)
+            async with gateway.running():
+                await serving.run(
+                    gateway.app,
+                    site_of(settings),
+                    listener,
+                    on_ready,
+                    on_stop=gateway.stopping.set,
+                    lifespan="off",
+                    ws="none",
+                    http="httptools",
+                    timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                    timeout_graceful_shutdown=round(settings.gateway.send_seconds) + _GRACE_SECONDS,
+                )
+
+        runner.run(main())
+
+
+class Gateway:
+    def __init__(self, settings: Settings) -> None:
+        own = settings.gateway
+        self.stopping = threading.Event()
+        self._counters = Counters()
+        self._threads = ThreadPoolExecutor(own.consumers + AT_ONCE + _SPARE_THREADS, "gateway")
+        self._users = Users(settings)
+        self._gatekeeper = Gatekeeper(self._users, self._counters)
+        self._directory = Directory(settings, self._counters)
+        self._sender = Sender(settings, self._counters, self._directory)
+        self._fetchers = Fetchers(settings, self._threads, self.stopping)
+        self._consumers = Consumers(settings, self._threads, self._counters, self.stopping)
+        read = ReadCalls(
+            self._directory,
+            self._fetchers,
+            self._consumers,
+            Offsets(settings),
+            self._threads,
+            self._counters,
+            own.read_records,
+        )
+        metrics = Metrics()
+        metrics.watch("gateway", self._counters)
+        show = ShownCalls(metrics, lambda: self._directory.connected)
+        self.routes = routes(ProduceCalls(self._sender, self._directory), read, show)
+        intake = Intake(own.inflight_bytes, own.max_body, self._counters)
+        self.app = App(Router(self.routes), self._gatekeeper, intake, self._counters)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Look after itself for as long as the block lasts; then let go of Kafka, with all offsets committed."""
+        await self._directory.ask()
+        tasks = [
+            asyncio.create_task(work)
+            for work in (self._directory.run(), self._consumers.run(), self._keep_house())
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._consumers.close()
+            await asyncio.to_thread(self._let_go)
+
+    async def _keep_house(self) -> None:
+        while True:
+            await asyncio.sleep(_HOUSEKEEPING_SECONDS)
+            self._users.refresh()
+            self._sender.poll()
+
+    def _let_go(self) -> None:
+        self._sender.close()
+        self._fetchers.close()
+        self._gatekeeper.close()
+        self._threads.shutdown()
+
+
+def _collect_garbage_rarely() -> None:
+    """What a request makes is gone by itself; looking for circles after every 700 objects is a tenth of the work."""
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where there is one; Windows has none."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
