@@ -24,9 +24,7 @@ from strom.streams.producer import open_producer
 LOG = logging.getLogger("strom.gateway")
 
 NAME = "strom-gateway"
-import os
-
-LINGER_MS = float(os.environ.get("XLINGER", "2"))  # callers wait for their answer
+LINGER_MS = 2  # callers wait for their answer
 STOP_SECONDS = 10.0
 _TICK, _SLOW_TICK = 0.001, 0.02
 _SLOW_AFTER = 200  # ticks without a confirmation
