@@ -76,8 +76,8 @@ class GatewayBench:
     def _singles(self) -> None:
         plan = self._plan
         bodies = [json.dumps({"value": value, "key": key}) for key, value in self._messages]
-        writing = tuple(_post(f"/produce/{TOPIC}", body) for body in bodies)
-        nothing = (_request("GET", "/health", ""),)
+        writing = tuple(_request("POST", f"/produce/{TOPIC}", body) for body in bodies)
+        nothing = tuple(_request("GET", "/health", body) for body in bodies)  # the same bytes, for nothing
         took: dict[str, list[float]] = {"empty endpoint": [], "single messages": []}
         for turn in range(-1, plan.rounds):  # the first is to warm up
             for name, requests in (("empty endpoint", nothing), ("single messages", writing)):
@@ -108,7 +108,7 @@ class GatewayBench:
         plan = self._plan
         count = plan.arrays * ARRAY
         body = json.dumps([{"value": value, "key": key} for key, value in self._messages])
-        request = (_post(f"/produce/{TOPIC}", body),)
+        request = (_request("POST", f"/produce/{TOPIC}", body),)
         bare: list[float] = []
         gateway: list[float] = []
         self._load(request, plan.array_connections, plan.arrays // 4)
@@ -137,6 +137,8 @@ class GatewayBench:
         """As the gateway sends them: acks=all, idempotent, the same messages; until the last is confirmed."""
         producer = open_producer(self._settings, "bench")
         messages = [(key.encode(), value.encode()) for key, value in self._messages]
+        producer.produce(TOPIC, b"to find the partitions and their leaders")
+        producer.flush()
         began = time.perf_counter()
         for number in range(count):
             key, value = messages[number % len(messages)]
@@ -154,10 +156,6 @@ class GatewayBench:
     def _load(self, requests: tuple[str, ...], connections: int, count: int) -> float:
         own = self._settings.gateway
         return seconds_for(Load(own.host, own.port, requests, connections, max(count, connections)))
-
-
-def _post(path: str, body: str) -> str:
-    return _request("POST", path, body)
 
 
 def _request(method: str, path: str, body: str) -> str:

@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +49,18 @@ class Caller:
 
     process: Running
     client: httpx.Client
+    others: list[httpx.Client] = field(default_factory=list)
 
     def as_user(self, name: str, password: str = PASSWORD) -> "Caller":
-        client = httpx.Client(
-            base_url=self.client.base_url,
-            timeout=SECONDS,
-            headers={"Authorization": basic(name, password).decode("ascii")},
-        )
-        return Caller(self.process, client)
+        return self._with({"Authorization": basic(name, password).decode("ascii")})
+
+    def as_nobody(self) -> "Caller":
+        return self._with({})
+
+    def _with(self, headers: dict[str, str]) -> "Caller":
+        client = httpx.Client(base_url=self.client.base_url, timeout=SECONDS, headers=headers)
+        self.others.append(client)
+        return Caller(self.process, client, self.others)
 
     def get(self, path: str, **given: Any) -> httpx.Response:
         return self.client.get(path, **given)
@@ -90,8 +94,11 @@ def calling(settings: Settings, name: str = "anna") -> Iterator[Caller]:
         address = f"http://127.0.0.1:{settings.gateway.port}"
         with httpx.Client(base_url=address, timeout=SECONDS) as nobody:
             caller = Caller(process, nobody).as_user(name)
-            with caller.client:
+            try:
                 yield caller
+            finally:
+                for client in caller.others:
+                    client.close()
 
 
 def records_in(settings: Settings, topic: str) -> list[Record]:

@@ -95,7 +95,7 @@ class Directory:
             return
         came = time.monotonic()
         await asyncio.sleep(max(0.0, self._asked_at + LOOK_SECONDS - came))
-        if self._asked_at < came:  # else another caller has asked meanwhile
+        while self._asked_at < came:  # a question that was under way may have been too early
             await self.ask()
 
     async def ask(self) -> None:
