@@ -12,6 +12,7 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Report
 
+from strom.errors import StromError
 from strom.ingest.gateway.answers import overloaded
 from strom.ingest.gateway.bodies import Message
 from strom.ingest.gateway.counters import Counters
@@ -19,6 +20,7 @@ from strom.ingest.gateway.directory import Directory
 from strom.ingest.gateway.outcome import LATE, Outcome, not_written
 from strom.settings import Settings
 from strom.streams.client import error_of
+from strom.streams.partitioners import Partitioner
 from strom.streams.producer import open_producer
 
 LOG = logging.getLogger("strom.gateway")
@@ -41,11 +43,6 @@ _OF_THE_BATCH = frozenset(
 _GRACE = 1.0  # after the client library's own time is over
 
 
-def partition_for(message: Message) -> int:
-    """The partition it goes to; ANY_PARTITION leaves it to the key, and without one to chance."""
-    return message.partition
-
-
 class Sender:
     def __init__(self, settings: Settings, counters: Counters, directory: Directory) -> None:
         self._settings = settings
@@ -53,6 +50,7 @@ class Sender:
         self._seconds = settings.gateway.send_seconds + _GRACE
         self._counters = counters
         self._directory = directory
+        self._partitioner = Partitioner(settings)
         self._producer = self._open()
         self._single: Producer | None = None  # sends each message in a batch of its own
         self._under_way: dict[int, _Batch] = {}  # by age
@@ -92,6 +90,11 @@ class Sender:
         """Take what the client library has to tell; also while nothing is under way, for its log."""
         taken = self._producer.poll(0)
         return taken if self._single is None else taken + self._single.poll(0)
+
+    def partition_for(self, message: Message) -> int:
+        """The one that the caller asks for, else as everybody's records are spread."""
+        asked = message.partition
+        return asked if asked >= 0 else self._partitioner.partition(message.topic, message.key)
 
     def alone(self) -> Producer:
         if self._single is None:
@@ -169,8 +172,8 @@ class _Batch:
 
     def _produce(self, producer: Producer, index: int, message: Message) -> None:
         topic, value, key, _, timestamp, headers = message
-        partition = partition_for(message)
         try:
+            partition = self._sender.partition_for(message)
             producer.produce(
                 topic, value, key, partition, partial(self._reported, index), None, timestamp, headers
             )
@@ -178,6 +181,8 @@ class _Batch:
             self._failed(index, KafkaError(KafkaError._QUEUE_FULL))
         except KafkaException as error:
             self._failed(index, error_of(error))
+        except StromError:  # nobody tells how many partitions there are
+            self._failed(index, KafkaError(KafkaError._TRANSPORT))
 
     def _reported(self, index: int, error: KafkaError | None, report: Report) -> None:
         if error is not None:
