@@ -108,7 +108,7 @@ class MqttLine:
         if self._connection is not None:
             self._register(self._connection, 0)
             self._connection.disconnect(now)
-            self._connection = None
+            self._connection, self.subscribed = None, False
 
     def _try(self, step: Callable[[], None]) -> None:
         try:
