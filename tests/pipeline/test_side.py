@@ -11,7 +11,7 @@ from strom.devices.adapter_json import decode
 from strom.devices.registry import Dialect, dialects_of
 from strom.domain.reading import DETAILS, Rejected, time_text
 from strom.pipeline.normalise import normalise
-from strom.pipeline.side import apart, whole_messages
+from strom.pipeline.side import looked_through, whole_messages
 from strom.settings import Settings
 from strom.streams import topics
 from tests.devices.samples import OTHERS, samples
@@ -138,7 +138,9 @@ def test_every_sample_of_every_dialect_comes_out_as_it_must(spark: SparkSession)
 def test_parts_are_told_by_their_place_and_not_decoded(spark: SparkSession) -> None:
     part = aside(b"half a message", strom_part="aaaaaaaa/0/2/0123456789abcdef")
     assert outcomes(spark, part) == []
-    (row,) = apart(records(spark, [part, aside(b"knock")])).collect()
+    (found,) = looked_through(records(spark, [part, aside(b"knock")])).collect()
+    assert (found.whole, found.foreign) == (1, [])
+    (row,) = found.parts
     assert (row.partition, row.offset, row.raw_partition, row.raw_offset) == (3, 17, 3, 17)
     assert (row.received_ms, row.at_ms) == (RECEIVED_MS, RECEIVED_MS + 1000)
     assert (row.part, row["size"], row.redriven) == ("aaaaaaaa/0/2/0123456789abcdef", 14, False)
@@ -155,5 +157,5 @@ def test_parts_are_told_by_their_place_and_not_decoded(spark: SparkSession) -> N
 )
 def test_what_somebody_else_wrote_there_is_left_out_and_told(spark: SparkSession, sent: Sent) -> None:
     assert outcomes(spark, sent) == []
-    (row,) = apart(records(spark, [sent])).collect()
-    assert (row.partition, row.offset, row.raw_offset) == (3, 17, None)
+    (found,) = looked_through(records(spark, [sent])).collect()
+    assert (found.whole, found.parts, [tuple(row) for row in found.foreign]) == (0, [], [(3, 17)])

@@ -1,4 +1,4 @@
-"""The running pipeline, killed while a large message lacks a part: what was noted of it is there again."""
+"""The side query in the running pipeline: killed while a large message lacks a part, and without Python on the executors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +12,7 @@ from strom.streams.chunks import split
 from strom.streams.consumer import Record, Records
 from strom.streams.producer import open_producer
 from strom.streams.start import EARLIEST
+from tests.devices.samples import payload_of
 from tests.pipeline.passing import message
 from tests.running import running
 from tests.streams.writing import SECONDS
@@ -37,6 +38,21 @@ def send(settings: Settings, parts: Sequence[Sent]) -> None:
     assert producer.flush(SECONDS) == 0
 
 
+def send_message(settings: Settings, value: bytes, **headers: str) -> None:
+    producer = open_producer(settings, "strom-test")
+    told = {name.replace("_", "-"): text for name, text in headers.items()}
+    producer.produce(topics.RAW, value, b"haus", headers=list(told.items()))
+    assert producer.flush(SECONDS) == 0
+
+
+def readings(settings: Settings) -> list[tuple[bytes, str]]:
+    """Meter and way of each."""
+    found = records(settings, topics.READINGS)
+    return sorted(
+        (each.key or b"", (each.header(topics.HEADER_ORIGIN) or "").split("/")[0]) for each in found
+    )
+
+
 def records(settings: Settings, topic: str) -> list[Record]:
     with Records(settings, [topic], start=EARLIEST, until_end=True) as found:
         return list(found)
@@ -55,14 +71,31 @@ def test_a_message_whose_last_part_comes_after_a_kill_is_one_reading_and_what_ne
             pipeline.kill()
         with running(settings, "pipeline", *WORDS):
             send(settings, [*second, *first[-1:]])
-            until(lambda: len(records(settings, topics.READINGS)) == 2, "both readings", SECONDS)
+            until(lambda: len(readings(settings)) == 2, "both readings", SECONDS)
         hasty = settings.model_copy(update={"parts": PartsSettings(wait_seconds=1)})
         with running(hasty, "pipeline", *WORDS):
             until(lambda: records(settings, topics.DEAD_LETTER), "the dead letters", SECONDS)
         letters = records(settings, topics.DEAD_LETTER)
-        readings = records(settings, topics.READINGS)
-    ways = [(record.key, (record.header(topics.HEADER_ORIGIN) or "").split("/")[0]) for record in readings]
-    assert sorted(ways) == [(b"first", topics.WAY_PARTS), (b"second", topics.WAY_PARTS)]
+        assert readings(settings) == [(b"first", topics.WAY_PARTS), (b"second", topics.WAY_PARTS)]
     assert [(letter.value, letter.header(topics.HEADER_REASON)) for letter in letters] == [
         (value, "bad-chunk") for value, _ in missing[1:]
     ]
+
+
+def test_without_python_on_the_executors_other_dialects_wait_and_everything_else_goes_on(
+    own_settings: Settings,
+) -> None:
+    settings = own_settings.model_copy(update={"postgres": NOWHERE})
+    no_python = settings.spark.model_copy(update={"python": "/nowhere/python"})
+    telegram = payload_of("dsmr_p1", "v5.txt")
+    with Stack(own_settings, ["kafka"]):
+        with running(settings.model_copy(update={"spark": no_python}), "pipeline", *WORDS) as pipeline:
+            send(settings, parts_of("large"))
+            until(lambda: readings(settings) == [(b"large", topics.WAY_PARTS)], "the large message", SECONDS)
+            send_message(settings, telegram, strom_dialect="dsmr_p1", strom_topic="p1/haus-7/telegram")
+            pipeline.await_log("the query side ended")
+            send_message(settings, message("small"))
+            until(lambda: (b"small", topics.RAW) in readings(settings), "the small message", SECONDS)
+        with running(settings, "pipeline", *WORDS):
+            until(lambda: topics.WAY_SIDE in dict(readings(settings)).values(), "the telegram", SECONDS)
+        assert records(settings, topics.DEAD_LETTER) == []

@@ -19,7 +19,7 @@ from strom.pipeline.profile import lake_moments
 from strom.pipeline.queries import source
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.registers import METER_TARIFFS, METER_TOTALS
-from strom.pipeline.side import apart, whole_messages
+from strom.pipeline.side import looked_through, whole_messages
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -70,7 +70,9 @@ def steps(spark: SparkSession, settings: Settings) -> Iterator[Step]:
         whole_messages(passed_on),
     )
     yield step_of(
-        "parts", "where parts of large messages stand, which the driver puts together", apart(passed_on)
+        "parts",
+        "where parts of large messages stand, which the driver puts together",
+        looked_through(passed_on),
     )
     fresh = fresh_readings(typed_readings(spark.createDataFrame([], KAFKA_SOURCE)), [])
     yield step_of("read", "a micro-batch of readings", fresh)

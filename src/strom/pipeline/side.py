@@ -51,21 +51,28 @@ def whole_messages(records: DataFrame, dialects: Mapping[str, Dialect] = DIALECT
     )
 
 
-def apart(records: DataFrame) -> DataFrame:
-    """All the others, without their bytes: parts, in the fields of `parts.Seen`, and what `normalise` did not write, with no raw place."""
+def looked_through(records: DataFrame) -> DataFrame:
+    """One row: how many are `whole`, the `parts` in the fields of `parts.Seen`, and the places that are `foreign`: not written by `normalise`."""
+    part = F.struct(
+        *("partition", "offset", "raw_partition", "raw_offset", "received_ms"),
+        F.unix_millis("timestamp").alias("at_ms"),
+        "part",
+        F.xxhash64("key").alias("key"),
+        F.xxhash64("value").alias("bytes"),
+        F.coalesce(F.length("value"), F.lit(0)).alias("size"),
+        header(topics.HEADER_REDRIVEN).isNotNull().alias("redriven"),
+    )
     return (
         _placed(records)
-        .where(f"NOT ({_IS_OURS}) OR part IS NOT NULL")
         .select(
-            *("partition", "offset", "raw_partition"),
-            F.expr(f"IF({_IS_OURS}, raw_offset, NULL)").alias("raw_offset"),
-            "received_ms",
-            F.unix_millis("timestamp").alias("at_ms"),
-            "part",
-            F.xxhash64("key").alias("key"),
-            F.xxhash64("value").alias("bytes"),
-            F.coalesce(F.length("value"), F.lit(0)).alias("size"),
-            header(topics.HEADER_REDRIVEN).isNotNull().alias("redriven"),
+            F.expr(f"{_IS_OURS} AND part IS NULL").alias("is_whole"),
+            F.when(F.expr(f"{_IS_OURS} AND part IS NOT NULL"), part).alias("part"),
+            F.when(F.expr(f"NOT {_IS_OURS}"), F.struct("partition", "offset")).alias("place"),
+        )
+        .agg(
+            F.count_if("is_whole").alias("whole"),
+            F.collect_list("part").alias("parts"),
+            F.collect_list("place").alias("foreign"),
         )
     )
 

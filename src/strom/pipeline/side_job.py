@@ -15,7 +15,7 @@ from strom.devices.registry import dialects_of
 from strom.pipeline.batch_states import BatchStates
 from strom.pipeline.large import LargeMessages
 from strom.pipeline.parts import Parts, Seen
-from strom.pipeline.side import apart, whole_messages
+from strom.pipeline.side import looked_through, whole_messages
 from strom.pipeline.sink import sink_options
 from strom.pipeline.stages import SIDE
 from strom.settings import Settings
@@ -44,12 +44,13 @@ class SideJob:
     def process(self, batch: DataFrame, number: int) -> None:
         """Take in one micro-batch; repeated, it sends the same again."""
         with self._lock:
-            self._write(whole_messages(batch, self._dialects))
-            found = apart(batch).collect()
-            if foreign := [row for row in found if row.raw_offset is None]:
-                _tell_of(foreign)
-            if len(found) > len(foreign):
-                self._gather(sorted(Seen(*row) for row in found if row.raw_offset is not None), number)
+            (found,) = looked_through(batch).collect()
+            if found.foreign:
+                _tell_of(found.foreign)
+            if found.whole:  # parts alone need no Python on the executors
+                self._write(whole_messages(batch, self._dialects))
+            if found.parts:
+                self._gather(sorted(Seen(*row) for row in found.parts), number)
 
     def has_overdue(self, now_ms: int) -> bool:
         """Cheap; False while a batch is under way."""

@@ -77,6 +77,7 @@ def ensure_contract_topics(settings: Settings, timeout: float = ANSWER_SECONDS) 
                 replication=settings.kafka_replication,
                 compacted=topic.compacted,
                 retention_hours=settings.kafka.retention_hours,
+                max_bytes=MAX_MESSAGE_BYTES + topic.more_bytes,
             )
             for topic in missing
         ],
@@ -88,13 +89,19 @@ def ensure_contract_topics(settings: Settings, timeout: float = ANSWER_SECONDS) 
 
 
 def new_topic(
-    name: str, *, partitions: int, replication: int, compacted: bool, retention_hours: int
+    name: str,
+    *,
+    partitions: int,
+    replication: int,
+    compacted: bool,
+    retention_hours: int,
+    max_bytes: int = MAX_MESSAGE_BYTES,
 ) -> NewTopic:
     """A topic as Strom sets it up: compacted, or kept for some hours; with room for the largest payload.
 
     With three copies or more, nothing is confirmed before two brokers have it, and one may be lost without a pause.
     """
-    config = {"max.message.bytes": str(MAX_MESSAGE_BYTES)}
+    config = {"max.message.bytes": str(max_bytes)}
     if replication >= SAFE_COPIES:
         config["min.insync.replicas"] = str(SAFE_COPIES - 1)
     if compacted:

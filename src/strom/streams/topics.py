@@ -19,9 +19,7 @@ HEADER_TOPIC = "strom-topic"  # the MQTT topic it came on
 HEADER_PUBLISHED = "strom-published"  # epoch ms when the sender published it, where it tells
 HEADER_REASON = "strom-reason"
 HEADER_DETAIL = "strom-detail"
-HEADER_ORIGIN = (
-    "strom-origin"  # topic/partition/offset of the raw record; behind the topic `:` and a way of these
-)
+HEADER_ORIGIN = "strom-origin"  # topic/partition/offset of the raw record; the topic may be a way, see below
 HEADER_REDRIVEN = "strom-redriven"  # partition/offset of the dead letter that was sent in anew
 
 # A reading that did not come straight from `normalise` tells by which way it came: `sma-kafka:side/3/17`. Each way has
@@ -38,13 +36,26 @@ class Topic:
     compacted: bool
     meaning: str
     partitions: int | None = None  # as the settings say, unless it must be this many
+    more_bytes: int = 0  # beyond MAX_MESSAGE_BYTES
 
+
+_MORE_HEADERS = 32 * 1024  # what fits the raw topic must fit where it is passed on to
 
 CONTRACT = (
     Topic(RAW, False, "what came, byte for byte; key = adapter name"),
     Topic(READINGS, False, "one JSON object per reading; key = meter"),
-    Topic(SIDE, False, "raw records that native columns cannot read, as they came; key = adapter name"),
-    Topic(DEAD_LETTER, False, "what could not be read, as it came, with the reason in its headers"),
+    Topic(
+        SIDE,
+        False,
+        "raw records that native columns cannot read, as they came; key = adapter name",
+        more_bytes=_MORE_HEADERS,
+    ),
+    Topic(
+        DEAD_LETTER,
+        False,
+        "what could not be read, as it came, with the reason in its headers",
+        more_bytes=2 * _MORE_HEADERS,
+    ),
     # One partition: who holds it may redrive.
     Topic(
         REDRIVEN, False, "which dead letters were sent in anew; key = partition/offset of the dead letter", 1
