@@ -4,30 +4,19 @@ In order means: a meter's records lie on one partition, in the order in which th
 one sender, and from one to the next when the next begins after all that was sent before is written.
 """
 
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from strom.settings import AreaSettings, Settings
-from strom.stack.supervisor import Stack
-from tests.conftest import settings_in
 from tests.streams.senders import METERS, TURNS, run_senders
 from tests.streams.writing import lying_in, topic_of
-from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 Unique = Callable[[str], str]
 AREAS = {"nord": AreaSettings(meters=["haus-1*"]), "süd": AreaSettings(meters=["haus-*"])}
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """A Kafka that these tests may break."""
-    with Stack(settings_in(tmp_path_factory.mktemp("order")), ["kafka"]) as stack:
-        yield stack
 
 
 def assert_in_order(settings: Settings, topic: str, each: int) -> None:
@@ -48,23 +37,9 @@ def assert_in_order(settings: Settings, topic: str, each: int) -> None:
     ids=str,
 )
 def test_a_meter_stays_in_order_with_concurrent_senders(
-    servers: Stack, unique: Unique, choices: dict[str, Any]
+    stack: Settings, unique: Unique, choices: dict[str, Any]
 ) -> None:
-    settings = servers.settings.model_copy(update={"areas": AREAS})
+    settings = stack.model_copy(update={"areas": AREAS})
     topic = topic_of(settings, unique("order"), partitions=6)
     run_senders(settings, topic, 100, **choices)
     assert_in_order(settings, topic, 100)
-
-
-def test_a_meter_stays_in_order_though_the_broker_dies_under_its_senders(
-    servers: Stack, unique: Unique
-) -> None:
-    topic = topic_of(servers.settings, unique("order"), partitions=6)
-    sending = threading.Thread(target=run_senders, args=(servers.settings, topic, 1000))
-    sending.start()
-    until(lambda: len(lying_in(servers.settings, topic)) > 1000, "the senders are at work")
-    gone = servers.kill("kafka")
-    assert sending.is_alive(), "nothing was under way when the broker died"
-    servers.await_ready("kafka", other_than=gone)
-    sending.join()
-    assert_in_order(servers.settings, topic, 1000)

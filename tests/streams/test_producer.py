@@ -105,6 +105,23 @@ def test_a_synchronous_send_returns_when_kafka_has_it(stack: Settings, topic: st
 
 
 @stack_test
+def test_what_a_delivery_calls_back_may_send_but_not_wait(stack: Settings, topic: str) -> None:
+    refusals: list[str] = []
+
+    def answered(_: object) -> None:
+        producer.send(topic, b"second", partition=0)
+        try:
+            producer.flush()
+        except StromError as error:
+            refusals.append(str(error))
+
+    with Producer(stack) as producer:
+        producer.send(topic, b"first", partition=0).add_done_callback(answered)
+    assert [record.value for record in lying_in(stack, topic)] == [b"first", b"second"]
+    assert refusals == ["Nothing can be waited for in what a delivery calls back; wait elsewhere."]
+
+
+@stack_test
 def test_a_delivery_can_be_awaited(stack: Settings, topic: str) -> None:
     async def send() -> list[Delivery]:
         async with Producer(stack) as producer:

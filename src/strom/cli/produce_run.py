@@ -15,6 +15,7 @@ from strom.cli.running import INTERRUPTED
 from strom.cli.terminal import Terminal
 from strom.errors import StromError
 from strom.streams.producer import Header, Producer
+from strom.streams.transaction import UndecidedError
 
 _NAMED = 5  # failures that are told one by one
 
@@ -55,7 +56,7 @@ class Run:
         except KeyboardInterrupt:
             interrupted = True
         except StromError as error:
-            if not self._all_or_nothing or not self._given:
+            if not self._all_or_nothing or not self._given or isinstance(error, UndecidedError):
                 raise
             raise StromError(f"Nothing was written to {self._topic}: {error}", exit_code=1) from None
         finally:

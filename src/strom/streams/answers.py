@@ -27,12 +27,14 @@ class Answers:
     def __init__(self, client: Client, explain: Callable[[KafkaException], StromError]) -> None:
         self.broken: StromError | None = None  # why this client can write no more
         self.failures = 0  # messages that were not written, since it began
+        self.last_failure: StromError | None = None
         self._client = client
         self._explain = explain
         self._under_way: set[DeliveryFuture] = set()
         self._failed: deque[tuple[DeliveryFuture, StromError]] = deque(maxlen=_FAILURES)
         self._busy_at = 0.0  # when somebody last took answers by the way
         self._asked = threading.Event()  # somebody waits for a future
+        self._here = threading.local()
         self._ending = False
         self._thread = threading.Thread(target=self._serve, name="strom-answers", daemon=True)
 
@@ -48,11 +50,20 @@ class Answers:
 
     def take(self, seconds: float = 0.0) -> None:
         """Take the answers that are there, or the first that come within this time."""
+        if getattr(
+            self._here, "taking", False
+        ):  # called back by an answer: the client cannot be asked within that
+            if seconds:
+                raise StromError("Nothing can be waited for in what a delivery calls back; wait elsewhere.")
+            return
+        self._here.taking = True
         try:
             self._client.poll(seconds)
         except KafkaException as error:
             self.broken = self._explain(error)
             self._fail_all(self.broken)
+        finally:
+            self._here.taking = False
 
     def wait(self, seconds: float | None = None) -> None:
         """Until all is answered, or for so long; Ctrl-C ends it."""
@@ -95,5 +106,6 @@ class Answers:
     def _settled(self, future: DeliveryFuture, failure: StromError | None) -> None:
         if failure is not None:
             self.failures += 1
+            self.last_failure = failure
             self._failed.append((future, failure))
         self._under_way.discard(future)  # last: whoever waits for it goes on to ask what failed

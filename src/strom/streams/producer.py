@@ -168,7 +168,9 @@ class Producer:
         try:
             yield self
             self._answers.wait()
-            self._transactions.commit()
+            self._transactions.commit(
+                self._answers.last_failure if self._answers.failures > failures else None
+            )
         except BaseException:
             if self._answers.failures > failures:
                 # The client library would number the messages of its next transaction wrongly.

@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Producer as Client
 
 from strom.errors import StromError
@@ -13,6 +13,10 @@ from strom.streams.client import error_of
 _TRY_SECONDS = 5.0
 
 Explain = Callable[[KafkaException], StromError]
+
+
+class UndecidedError(StromError):
+    """The broker fell silent over a commit: it may or may not have been carried out."""
 
 
 class Transactions:
@@ -40,17 +44,23 @@ class Transactions:
             raise self._explain(error) from None
         self.is_open = True
 
-    def commit(self) -> None:
-        """Wait until others see all of it; nothing of it was written if this raises, or it says that it cannot know."""
+    def commit(self, failure: StromError | None) -> None:
+        """Wait until others see all of it; nothing of it was written if this raises, or it says that it cannot know.
+
+        `failure` is why a message of it was not written, if one was not: the client library only tells that.
+        """
         try:
             self._persist(self._client.commit_transaction)
         except KafkaException as error:
             if error_of(error).retriable():
                 self.is_open = False
-                raise StromError(
+                raise UndecidedError(
                     f"Kafka has not answered for {self._timeout:g} s whether the transaction was written; "
-                    "look into the topic before you send it again."
+                    "look into the topic before you send it again.",
+                    exit_code=1,
                 ) from None
+            if failure is not None and error_of(error).code() == KafkaError._INCONSISTENT:
+                raise failure from None
             raise self._explain(error) from None
         self.is_open = False
 
