@@ -44,7 +44,7 @@ class TopicGate:
                 self._opened.set()
                 return
             except StromError as error:
-                if str(error) != told:  # once, not at every attempt
+                if str(error) != told and not self._closing.is_set():  # once, not at every attempt
                     told = str(error)
                     self._log.warning("%s", told)
             self._closing.wait(backoff.next())
