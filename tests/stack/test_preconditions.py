@@ -83,8 +83,8 @@ def test_brokers_and_workers_are_parts_of_their_own(own_settings: Settings) -> N
     assert settings.kafka_replication == 3
     names = [part.name for part in choose(settings, usual(settings))]
     assert names[:5] == ["kafka", "kafka-2", "kafka-3", "mqtt", "postgres"]
-    own = ["bridge", "pipeline", "page", "gateway"]
-    assert names[5:] == ["spark-master", "spark-worker-1", "spark-worker-2", *own]
+    workers = ["spark-worker-1", "spark-worker-2"]
+    assert names[5:] == ["spark-master", *workers, "bridge", "pipeline", "page", "gateway"]
     pipeline = choose(settings, ["pipeline"])
     assert {part.name for part in needed_elsewhere(settings, pipeline)} == {
         "kafka", "kafka-2", "kafka-3", "postgres", "spark-master", "spark-worker-1", "spark-worker-2",

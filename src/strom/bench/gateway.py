@@ -29,7 +29,7 @@ class GatewayPlan:
     singles: int = 60_000
     arrays: int = 600
     rounds: int = 3
-    connections: int = 128
+    connections: int = 256
     array_connections: int = 6
     meters: int = 1_000
 

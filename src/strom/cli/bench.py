@@ -64,8 +64,9 @@ def pipeline(
 def gateway(
     quick: Annotated[bool, typer.Option("--quick", help="A third of the messages, in two runs.")] = False,
     connections: Annotated[
-        int, typer.Option(min=1, help="Connections at once that send single messages.")
-    ] = 128,
+        int | None,
+        typer.Option(min=1, help="Connections at once that send single messages; 256 if not given."),
+    ] = None,
     plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-gateway.svg"),
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     home: HomeOption = None,
@@ -81,7 +82,8 @@ def gateway(
     from strom.bench.gateway import QUICK, GatewayBench, GatewayPlan, with_gateway
     from strom.bench.ground import free_ports, own_servers
 
-    plan = replace(QUICK if quick else GatewayPlan(), connections=connections)
+    plan = QUICK if quick else GatewayPlan()
+    plan = replace(plan, connections=connections or plan.connections)
     end_like_ctrl_c()
     with own_servers(settings_from(home=home), _say, ("kafka",)) as settings:
         report = GatewayBench(with_gateway(settings, free_ports(1)[0]), plan, _say).run()

@@ -3,6 +3,9 @@
 import base64
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -105,3 +108,18 @@ def records_in(settings: Settings, topic: str) -> list[Record]:
     """All that the topic holds, in the order of partitions and offsets."""
     with Records(settings, [topic], start=EARLIEST, until_end=True) as records:
         return sorted(records, key=lambda each: (each.partition, each.offset))
+
+
+def strom_in(folder: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """`strom …` in a folder with its own strom.toml; `given` is what is typed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STROM_")}
+    return subprocess.run(
+        [sys.executable, "-m", "strom", *words],
+        cwd=folder,
+        env=environment,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )

@@ -26,7 +26,6 @@ from strom.streams.producer import open_producer
 LOG = logging.getLogger("strom.gateway")
 
 NAME = "strom-gateway"
-LINGER_MS = 2  # callers wait for their answer
 STOP_SECONDS = 10.0
 _TICK, _SLOW_TICK = 0.001, 0.02
 _SLOW_AFTER = 200  # ticks without a confirmation
@@ -110,7 +109,6 @@ class Sender:
         # A message that is given up is told to its caller, who knows whether to send it again.
         limits = {
             "message.timeout.ms": round(self._settings.gateway.send_seconds * 1000),
-            "linger.ms": LINGER_MS,
             "queue.buffering.max.messages": 2 * self._limit,
         }
         return open_producer(self._settings, NAME, **limits | more)
