@@ -90,6 +90,7 @@ def gateway(
     _finish(report, plot, as_json=as_json)
 
 
+@group.command()
 def bridge(
     quick: Annotated[
         bool, typer.Option("--quick", help="A quarter of the messages, a tenth of the adapters.")

@@ -101,6 +101,7 @@ class Forwarder:
         """The hot loop: one call of Kafka's client for each record, one callback for all of them."""
         producer = self._producers.one(alone=parcel.alone)
         produce, topic, answer = producer.produce, self._topic, parcel.answer
+        self._partitioner.use(producer)  # it knows a new partition before anything goes there
         partition_of = self._partitioner.partition
         taken, error = 0, None
         try:

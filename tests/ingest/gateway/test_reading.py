@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.stack
 
 EARLIEST = {"Kafka-Auto-Offset-Reset": "earliest"}
+AT_MS = time.time_ns() // 1_000_000 - 60_000  # not so long ago that the broker may delete it
 BY_HAND = EARLIEST | {"Kafka-Enable-Auto-Commit": "false"}
 
 
@@ -34,8 +36,8 @@ def consumed(caller: Caller, path: str, headers: dict[str, str] | None = None) -
 def test_records_are_fetched_at_their_place(
     gateway: Caller, stack: Settings, topic: str, method: str
 ) -> None:
-    write(stack, topic, b"a", b"\xff", at_ms=1_763_229_600_000)
-    write(stack, topic, b"c", partition=1, at_ms=1_763_229_600_000)
+    write(stack, topic, b"a", b"\xff", at_ms=AT_MS)
+    write(stack, topic, b"c", partition=1, at_ms=AT_MS)
     answer = gateway.post("/fetch", {"topic": topic, "partition": 0, "offset": 1}, method=method)
     header = {"key": "strom-source", "value": "test"}
     assert answer.json() == [
@@ -43,7 +45,7 @@ def test_records_are_fetched_at_their_place(
             "topic": topic,
             "partition": 0,
             "offset": 1,
-            "timestamp": 1_763_229_600_001,
+            "timestamp": AT_MS + 1,
             "key": "k1",
             "value": "\ufffd",  # no UTF-8
             "headers": [header],
@@ -89,13 +91,13 @@ def test_a_place_that_is_not_there_is_400(gateway: Caller, stack: Settings, topi
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_offsets_of_the_ends_and_of_a_time(gateway: Caller, stack: Settings, topic: str, method: str) -> None:
-    write(stack, topic, b"a", b"b", b"c", at_ms=1_763_229_600_000)
+    write(stack, topic, b"a", b"b", b"c", at_ms=AT_MS)
     place = {"topic": topic, "partition": 0}
-    found = {
-        moment: gateway.post(f"/offsets/{moment}", place, method=method).json()[0]["offset"]
-        for moment in ("earliest", "latest", "1763229600001", "1763229600009", "0")
-    }
-    assert found == {"earliest": 0, "latest": 3, "1763229600001": 1, "1763229600009": 3, "0": 0}
+    moments = ("earliest", "latest", str(AT_MS + 1), str(AT_MS + 9), "0")
+    found = [
+        gateway.post(f"/offsets/{moment}", place, method=method).json()[0]["offset"] for moment in moments
+    ]
+    assert found == [0, 3, 1, 3, 0]
     several = gateway.post("/offsets/latest", {"topicPartitions": [place | {"partition": 1}, place]})
     assert [(each["partition"], each["offset"]) for each in several.json()] == [(1, 0), (0, 3)]
     for moment in ("yesterday", "-1", "1.5", "9" * 25):

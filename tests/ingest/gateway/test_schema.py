@@ -22,6 +22,7 @@ from tests.streams.writing import topic_of
 pytestmark = pytest.mark.stack
 
 TOPIC = "team-schemathesis"
+ANSWERS = ("Written", "Record", "Offset", "Committed", "Group")  # may name any topic
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -39,7 +40,7 @@ def with_real_topics(found: Any) -> Any:
     if isinstance(found, dict):
         if found.get("name") == "topic" and "schema" in found:
             return found | {"schema": {"enum": [TOPIC, "team-not-there"]}}
-        changed = {name: with_real_topics(item) for name, item in found.items()}
+        changed = {name: item if name in ANSWERS else with_real_topics(item) for name, item in found.items()}
         if "topic" in changed and changed["topic"] == {"type": "string"}:
             changed["topic"] = {"enum": [TOPIC]}
         if changed.get("maximum") == 60_000:

@@ -51,6 +51,7 @@ class Sender:
         self._directory = directory
         self._partitioner = Partitioner(settings)
         self._producer = self._open()
+        self._partitioner.use(self._producer)  # it knows a new partition before anything goes there
         self._single: Producer | None = None  # sends each message in a batch of its own
         self._under_way: dict[int, _Batch] = {}  # by age
         self._number = 0
@@ -143,6 +144,7 @@ class Sender:
         self._producer.purge(in_queue=True, in_flight=True, blocking=False)
         self._producer.poll(0)
         self._producer, self._fatal = self._open(), False
+        self._partitioner.use(self._producer)
 
 
 class _Batch:
