@@ -97,7 +97,7 @@ def test_the_contracts_topics_are_made_once_and_as_the_contract_says(stack: Sett
         state = states[topic.name]
         assert len(state.partitions) == (topic.partitions or stack.kafka.partitions)
         assert state.compacted == topic.compacted
-        assert state.config["max.message.bytes"] == str(MAX_MESSAGE_BYTES)
+        assert state.config["max.message.bytes"] == str(MAX_MESSAGE_BYTES + topic.more_bytes)
         if not topic.compacted:
             assert state.retention_ms == stack.kafka.retention_hours * 3_600_000
 
