@@ -64,6 +64,9 @@ _PASSING = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     }
 )
 UNREACHABLE = frozenset(

@@ -11,13 +11,22 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from strom.errors import StromError
 from strom.settings import Settings
-from strom.streams.client import ANSWER_SECONDS, as_strom_error, common_config, error_of, refused
+from strom.streams.client import (
+    ANSWER_SECONDS,
+    UNREACHABLE,
+    as_strom_error,
+    common_config,
+    error_of,
+    passes,
+    refused,
+)
 from strom.streams.offsets import Partition
 from strom.streams.reach import Reach
 from strom.streams.record import Record, record_of
 
 _SEEK_SECONDS = 10.0
 _SEEK_PAUSE = 0.05
+_COMMITTED_SECONDS = 60.0  # a broker may take so long to come back
 _GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 
 
@@ -113,7 +122,7 @@ class Subscription:
 
     def _on_assign(self, client: Client, partitions: list[TopicPartition]) -> None:
         self._reach.forget_ends()
-        for each in client.committed(partitions, timeout=ANSWER_SECONDS):
+        for each in self._committed(client, partitions):
             place = (each.topic, each.partition)
             if each.offset < 0 and place in self._reach.begin:
                 each.offset = self._reach.begin[place]
@@ -122,6 +131,19 @@ class Subscription:
                     assigned.offset = each.offset
         client.assign(partitions)
         self.assigned = {(each.topic, each.partition) for each in partitions}
+
+    def _committed(self, client: Client, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Where the group stands; a broker that has just come back does not know it at once."""
+        deadline = time.monotonic() + _COMMITTED_SECONDS
+        while True:
+            try:
+                return client.committed(partitions, timeout=ANSWER_SECONDS)
+            except KafkaException as error:
+                found = error_of(error)
+                passing = passes(found) or found.code() in UNREACHABLE
+                if not passing or time.monotonic() > deadline:
+                    raise as_strom_error(self._settings, "tell where the group stands", error) from None
+            time.sleep(_SEEK_PAUSE)
 
     def _on_revoke(self, client: Client, partitions: list[TopicPartition]) -> None:
         for each in partitions:
