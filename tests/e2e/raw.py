@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from strom.devices.simulator import Fleet, parse_kinds
+from strom.domain.dialects import ADAPTER_JSON
 from strom.ingest.meter_key import meter_key
 from strom.settings import Settings
 from strom.streams import topics
+from strom.streams.chunks import Part
 from strom.streams.producer import open_producer
 
 HOUR_MS = 3_600_000
@@ -23,6 +25,8 @@ class Raw:
     topic: str
     payload: bytes
     received_ms: int
+    dialect: str = ADAPTER_JSON
+    part: Part | None = None  # of a message that is too large
 
 
 def arrivals(meters: int, hours: float, seed: int, interval_s: float = 60.0) -> list[Raw]:
@@ -42,10 +46,12 @@ def put_raw(settings: Settings, messages: Iterable[Raw]) -> None:
     for raw in messages:
         headers: list[tuple[str, str | bytes | None]] = [
             (topics.HEADER_SOURCE, b"mqtt"),
-            (topics.HEADER_DIALECT, b"adapter_json"),
+            (topics.HEADER_DIALECT, raw.dialect.encode()),
             (topics.HEADER_RECEIVED, str(raw.received_ms).encode()),
             (topics.HEADER_TOPIC, raw.topic.encode()),
         ]
+        if raw.part is not None:
+            headers.append((topics.HEADER_PART, raw.part.header))
         key = meter_key(raw.payload, raw.topic, settings.mqtt.topic)
         producer.produce(
             topics.RAW, raw.payload, key, headers=headers, on_delivery=lambda error, _: refused.append(error)

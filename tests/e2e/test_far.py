@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,9 @@ from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.reads import taken_in
 from strom.streams import topics
+from strom.streams.chunks import split
 from strom.streams.inventory import topic_states
+from tests.devices.samples import samples
 from tests.e2e.by_the_rules import expected_rows, stored_rows
 from tests.e2e.everything import (
     alerts_as_stored,
@@ -27,12 +30,13 @@ from tests.e2e.everything import (
 )
 from tests.e2e.far import Reference, beside, catching_up, far_settings, said
 from tests.e2e.killing import carry_out, draw
-from tests.e2e.raw import FIRST_MS, arrivals, put_raw
+from tests.e2e.raw import FIRST_MS, Raw, arrivals, put_raw
 from tests.e2e.way import await_taken_in, outcomes, records, until
 
 pytestmark = [pytest.mark.far, pytest.mark.timeout(1800)]
 
 METERS, INTERVAL_S, STRETCH_MS = 10, 30.0, 6_000_000
+ARRIVAL = ("at", "received")  # some samples are older than an arrival can be
 STRETCHES = itertools.count()  # each seed goes on where the one before it has ended
 
 
@@ -108,6 +112,28 @@ def test_a_worker_that_is_lost_in_the_middle_changes_no_row(
         assert process.wait() == 0, said(settings)
     far.await_ready("spark-worker-1", other_than=worker)
     assert_same(whatever_the_batches(everything(settings, spark)), whatever_the_batches(expected))
+
+
+def test_other_dialects_and_large_messages_are_read_on_the_cluster(far: Stack, tmp_path: Path) -> None:
+    """The only Python on the executors: Strom's part of it is sent along."""
+    far.halt("pipeline")
+    others = [Raw(each.topic, each.payload, each.received_ms, each.dialect) for each in samples()]
+    large = json.dumps({"name": "large", "1-0:1.8.0": {"value": 1}, "filler": "x" * 3_000}).encode()
+    parts = [Raw("sma/large", piece, FIRST_MS, part=part) for part, piece in split(large, 1_000)]
+    put_raw(far.settings, [*others, *parts])
+    settings = beside(far.settings, tmp_path / "others", far.settings.spark_master)
+    with catching_up(settings, python=sys.executable) as process:
+        assert process.wait() == 0, said(settings)
+    found = {outcome.payload: outcome for outcome in outcomes(settings).values()}
+    for sample in samples():
+        outcome = found[sample.payload]
+        if "reason" in sample.expected:
+            assert outcome.headers["strom-reason"] == sample.expected["reason"], sample
+        else:
+            reading = json.loads(outcome.value)
+            expected = {name: value for name, value in sample.expected.items() if name not in ARRIVAL}
+            assert {name: reading.get(name) for name in expected} == expected, sample
+    assert json.loads(found[parts[-1].payload].value)["meter"] == "large"
 
 
 def _fleet() -> Fleet:
