@@ -28,9 +28,9 @@ _INTERVAL_S = 5.0
 class GatewayPlan:
     singles: int = 60_000
     arrays: int = 600
-    rounds: int = 3
+    rounds: int = 5
     connections: int = 256
-    array_connections: int = 6
+    array_connections: int = 16
     meters: int = 1_000
 
 

@@ -36,7 +36,8 @@ def send(
 
     Example: strom alerts send --test
     """
-    from strom.cli.running import log_to_stderr, stop_on_signals
+    from strom.cli.running import stop_on_signals
+    from strom.logs import log_to_stderr
     from strom.notify.sender import Sender
     from strom.stack.ready import announce
 

@@ -36,8 +36,9 @@ def bridge(
 
     Example: strom bridge --mqtt 192.168.1.10:1883 --kafka kafka-1:9092,kafka-2:9092
     """
-    from strom.cli.running import log_to_stderr, stop_on_signals
+    from strom.cli.running import stop_on_signals
     from strom.ingest.bridge import Bridge
+    from strom.logs import log_to_stderr
     from strom.metrics import Metrics
     from strom.settings import load_settings
     from strom.stack.ready import announce

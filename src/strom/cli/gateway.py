@@ -29,8 +29,8 @@ def gateway(
 
     Example: strom gateway --port 8091 --kafka kafka-1:9092
     """
-    from strom.cli.running import log_to_stderr
     from strom.ingest.gateway.run import run, site_of
+    from strom.logs import log_to_stderr
     from strom.stack.ready import announce
 
     settings = settings_from(kafka=kafka, home=home, more={"gateway.host": host, "gateway.port": port})

@@ -9,7 +9,8 @@ import typer
 
 from strom.cli import replay
 from strom.cli.options import HomeOption, KafkaOption, PostgresOption, SparkOption, settings_from
-from strom.cli.running import INTERRUPTED, log_to_stderr, stop_on_signals
+from strom.cli.running import INTERRUPTED, stop_on_signals
+from strom.logs import log_to_stderr
 
 group = typer.Typer(help="The Spark pipeline.", no_args_is_help=True)
 

@@ -74,8 +74,9 @@ def check(home: HomeOption = None) -> None:
 
 def _poll(ways: Collection[str], kafka: str | None, home: Path | None) -> None:
     from strom.cli.options import settings_from
-    from strom.cli.running import log_to_stderr, stop_on_signals
+    from strom.cli.running import stop_on_signals
     from strom.ingest.poll.poller import Poller
+    from strom.logs import log_to_stderr
     from strom.stack.ready import announce
 
     settings = settings_from(kafka=kafka, home=home)

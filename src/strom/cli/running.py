@@ -1,17 +1,11 @@
 """How long-running verbs run: log lines on standard error, and a clean end on Ctrl-C and SIGTERM."""
 
-import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130  # the exit code of what was stopped before it was done
-
-
-def log_to_stderr() -> None:
-    """One line an event, with the time and the part that speaks."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def serve(
 
     Example: strom serve --port 8081 --kafka kafka1:9092
     """
-    from strom.cli.running import log_to_stderr
+    from strom.logs import log_to_stderr
     from strom.serve.run import serve as run
     from strom.settings import load_settings
     from strom.stack.ready import announce

@@ -76,10 +76,16 @@ class GatewaySettings(Section):
     inflight: int = Field(
         20_000,
         ge=1,
-        description="Messages held at most until Kafka has confirmed them; more are answered with 429.",
+        description="Messages that each process of the gateway holds at most until Kafka has confirmed them; more are answered with 429.",
     )
     inflight_bytes: int = Field(
         64 * MB, ge=1024, description="Bytes of requests held at most until Kafka has confirmed them."
+    )
+    writers: int = Field(
+        2,
+        ge=0,
+        le=64,
+        description="Processes that write bodies over 64 KiB for the gateway, started by the first one; 0: it does that itself.",
     )
     send_seconds: float = Field(
         5, ge=1, le=300, description="How long Kafka may take to confirm before the answer is 503."

@@ -41,6 +41,11 @@ class Partitioner:
         self._refresh_at = 0.0
         self._asking = threading.Lock()
 
+    @property
+    def is_by_key(self) -> bool:
+        """Whether it leaves everything to the client."""
+        return self._areas is None
+
     def use(self, client: HasMetadata) -> None:
         """Ask this client from now on; for senders that open a producer anew."""
         self._client = client

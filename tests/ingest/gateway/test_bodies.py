@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strom.ingest.gateway.answers import Problem
-from strom.ingest.gateway.bodies import LARGEST, Message, read_messages
+from strom.ingest.gateway.bodies import LARGEST, read_messages
+from strom.ingest.gateway.messages import Alike, Message
 from strom.ingest.gateway.places import read_places, read_timeout
 
 ANYTHING = st.recursive(
@@ -42,6 +43,28 @@ def test_an_array_keeps_its_order_and_may_be_empty() -> None:
     given_ = read_messages(b'[{"value":"1"},{"value":"2","key":"k"},{"key":"","value":""}]', "t")
     assert [(each.value, each.key) for each in given_.messages] == [(b"1", None), (b"2", b"k"), (b"", b"")]
     assert read_messages(b"[]", "t").messages == []
+
+
+def test_messages_with_a_key_and_nothing_else_are_held_together() -> None:
+    given_ = read_messages('[{"value":"ä","key":"k"},{"key":"k","value":"2"}]'.encode(), "t")
+    assert given_.messages == Alike("t", ["ä", "2"], [b"k", b"k"])
+    assert list(given_.messages) == [Message("t", "ä".encode(), b"k"), Message("t", b"2", b"k")]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"value": "2"},
+        {"value": "2", "key": "k", "partition": 0},
+        {"value": "2", "key": "k", "headers": []},
+        {"value": "2", "timestamp": 5},
+    ],
+)
+def test_one_that_is_not_like_the_others_is_read_all_the_same(odd: dict[str, Any]) -> None:
+    alike = {"value": "1", "key": "k"}
+    given_ = read_messages(json.dumps([alike, odd, alike]).encode(), "t")
+    assert not isinstance(given_.messages, Alike)
+    assert [each.value for each in given_.messages] == [b"1", b"2", b"1"]
 
 
 def test_each_message_names_its_topic_where_the_path_names_none() -> None:

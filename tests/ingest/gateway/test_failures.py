@@ -1,7 +1,9 @@
 """Kafka that is away, restarted or overrun, a gateway that is stopped: what callers are told is true, and nothing is lost."""
 
+import secrets
 import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from strom.settings import Settings
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
+from strom.streams.admin import create_topics, new_topic
 from tests.ingest.gateway.calling import Caller, calling, gateway_settings, records_in, strom_in
 from tests.running import start
 from tests.streams.writing import topic_of
@@ -114,6 +117,24 @@ def test_one_record_that_kafka_refuses_does_not_take_its_neighbours_along(
     assert sorted(record.value or b"" for record in records_in(stack, topic)) == [b"a", b"c"]
     offsets = {record.value: record.offset for record in records_in(stack, topic)}
     assert [each.get("offset") for each in found["messages"]] == [offsets[b"a"], None, offsets[b"c"]]
+
+
+def test_of_messages_that_are_alike_each_is_told_for_itself_when_kafka_refuses_one(
+    gateway: Caller, stack: Settings, unique: Callable[[str], str]
+) -> None:
+    topic, large = unique("narrow"), secrets.token_hex(4000)
+    create_topics(
+        stack,
+        [new_topic(topic, partitions=1, replication=1, compacted=False, retention_hours=1, max_bytes=2000)],
+    )
+    values = ["a", large, "b", "c", large, "d"]
+    answer = gateway.post(f"/produce/{topic}", [{"value": value, "key": "same"} for value in values])
+    found = answer.json()
+    assert (answer.status_code, found["status"]) == (413, 413)
+    assert found["error"].startswith("messages[1] was not written: it is larger than the topic takes")
+    assert [each["written"] for each in found["messages"]] == ["yes", "no", "yes", "yes", "no", "yes"]
+    offsets = {(record.value or b"").decode(): record.offset for record in records_in(stack, topic)}
+    assert [each.get("offset") for each in found["messages"]] == [offsets.get(value) for value in values]
 
 
 def test_a_topic_that_keeps_the_last_of_each_key_refuses_a_record_without_one(gateway: Caller) -> None:

@@ -63,6 +63,21 @@ def test_an_array_is_answered_in_its_order(gateway: Caller, stack: Settings, top
     ]
 
 
+def test_each_message_of_an_array_is_answered_by_its_own_place_however_often_its_key_comes(
+    gateway: Caller, stack: Settings, topic: str
+) -> None:
+    keys = [f"k{number * number % 37}" if number % 5 else "" for number in range(1000)]
+    messages = [{"value": f"ä{number}", "key": key} for number, key in enumerate(keys)]
+    answer = gateway.post(f"/produce/{topic}", messages)
+    assert answer.status_code == 200
+    found = {(record.partition, record.offset): record for record in records_in(stack, topic)}
+    assert len(found) == 1000
+    for message, place in zip(messages, answer.json(), strict=True):
+        record = found[place["partition"], place["offset"]]
+        assert (record.value, record.key) == (message["value"].encode(), message["key"].encode())
+        assert (place["topic"], place["timestamp"]) == (topic, record.at_ms)
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_each_message_may_name_its_topic(gateway: Caller, stack: Settings, topic: str, method: str) -> None:
     body = [{"topic": topic, "value": "1"}, {"topic": RAW, "value": "2"}, {"topic": topic, "value": "3"}]

@@ -2,7 +2,7 @@
 
 import time
 
-from strom.ingest.gateway.bodies import Message, RecordHeaders
+from strom.ingest.gateway.messages import Message, RecordHeaders
 from strom.ingest.gateway.raw_records import stamped
 from strom.streams.topics import RAW
 

@@ -41,6 +41,7 @@ class Problem(Exception):  # noqa: N818 - an answer, not an error of ours
         super().__init__(sentence)
         self.status = status
         self.sentence = sentence
+        self.retry_after = retry_after
         self._headers = [] if headers is None else headers
         if retry_after is not None:
             self._headers = [*self._headers, (b"retry-after", b"%d" % retry_after)]

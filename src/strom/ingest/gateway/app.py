@@ -4,6 +4,7 @@ Plain ASGI without a framework: one message is so little work that what a framew
 """
 
 import logging
+from http import HTTPStatus
 
 from strom.ingest.gateway.answers import Answer, ClientGone, Problem
 from strom.ingest.gateway.auth import Gatekeeper
@@ -31,12 +32,12 @@ class App:
             return
         except Problem as problem:
             answer = problem.answer()
-            self._count_problem(answer.status)
         except Exception:
             LOG.exception("the gateway failed to answer %s %s", scope["method"], scope["path"])
             answer = Problem(500, "The gateway failed to answer this; its log tells why.").answer()
-            self._counters.failed += 1
         self._counters.requests += 1
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            self._count_problem(answer.status)
         await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
         await send({"type": "http.response.body", "body": answer.body})
 
@@ -64,10 +65,12 @@ class App:
             call.close()
 
     def _count_problem(self, status: int) -> None:
-        if status == 429:
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
             self._counters.overloaded += 1
-        elif status == 503:
+        elif status == HTTPStatus.SERVICE_UNAVAILABLE:
             self._counters.unavailable += 1
+        elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._counters.failed += 1
         else:
             self._counters.refused += 1
 

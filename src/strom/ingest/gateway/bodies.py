@@ -7,53 +7,34 @@ knows neither which topics there are nor who may use them.
 import json
 from typing import Any, NamedTuple, NoReturn
 
-from pydantic_core import from_json
+import orjson
 
 from strom.ingest.gateway.answers import Problem
+from strom.ingest.gateway.messages import ANY_PARTITION, NO_TIME, Alike, Message, Messages, RecordHeaders
 from strom.streams.topics import MAX_MESSAGE_BYTES
 
 # The largest message, with its key and headers; the rest is for what Kafka puts around it.
 LARGEST = MAX_MESSAGE_BYTES - 4096
 LATEST_TIME_MS = 2**63 - 1
 LARGEST_PARTITION = 2**31 - 1
-ANY_PARTITION = -1
-NO_TIME = 0  # the time of sending
-
-RecordHeaders = list[tuple[str, str | bytes | None]]
-
 _VALUE: tuple[str, ...] = ("value",)
 _VALUE_AND_TOPIC = (*_VALUE, "topic")
 _OPTIONAL = ("partition", "timestamp", "key", "headers")
+_STRINGS = {str}
 _SHOWN = 60
 _HEADER = frozenset(("key", "value"))
-
-
-class Message(NamedTuple):
-    """One record to be written."""
-
-    topic: str
-    value: bytes
-    key: bytes | None = None
-    partition: int = ANY_PARTITION
-    timestamp: int = NO_TIME
-    headers: RecordHeaders | None = None
-
-    @property
-    def size(self) -> int:
-        headers = sum(len(name) + len(value or b"") + 10 for name, value in self.headers or ())
-        return len(self.value) + len(self.key or b"") + headers
 
 
 class Malformed(ValueError):  # noqa: N818 - becomes a Problem where the index is known
     """Says what is wrong with one message."""
 
 
-def read_json(body: bytes) -> Any:
-    """Strictly: UTF-8, no NaN, no half of a surrogate pair, nothing after it. Twice as fast as the standard library's."""
+def read_json(body: bytes | memoryview) -> Any:
+    """Strictly: UTF-8, no NaN, no half of a surrogate pair, nothing after it. Five times as fast as the standard library's."""
     if not body:
         raise Problem(400, "The body is empty; send JSON.")
     try:
-        return from_json(body, allow_inf_nan=False, cache_strings="keys")
+        return orjson.loads(body)
     except ValueError as error:
         raise Problem(400, f"The body is not JSON: {error}; correct it.") from None
 
@@ -61,7 +42,7 @@ def read_json(body: bytes) -> Any:
 class Given(NamedTuple):
     """What a body holds: one message, or an array whose messages are told apart by their index."""
 
-    messages: list[Message]
+    messages: Messages
     is_array: bool
 
     def place(self, index: int) -> str:
@@ -69,20 +50,39 @@ class Given(NamedTuple):
         return at(index) if self.is_array else ""
 
 
-def read_messages(body: bytes, topic: str | None) -> Given:
+def read_messages(body: bytes | memoryview, topic: str | None) -> Given:
     """The messages of a body, one or an array, all for this topic or each with its own."""
     found = read_json(body)
-    given = Given([], type(found) is list)
-    add = given.messages.append
-    try:
-        for item in found if given.is_array else (found,):
-            add(_message(item, topic))
-    except Malformed as error:
-        raise Problem(400, f"{given.place(len(given.messages))}{error}.") from None
+    is_array = type(found) is list
+    given = Given((topic and is_array and _alike(found, topic)) or _one_by_one(found, topic), is_array)
     if len(body) > LARGEST:  # else none is: no message is larger than its JSON
         for index, message in enumerate(given.messages):
             refuse_too_large(message, given.place(index))
     return given
+
+
+def _alike(found: list[Any], topic: str) -> Alike | None:
+    """The array, if each of it has a value and a key, both strings, and nothing else."""
+    try:
+        values = [each["value"] for each in found]
+        keys = [each["key"].encode() for each in found]
+    except (AttributeError, KeyError, TypeError):  # not a string, not there, not an object
+        return None
+    if set(map(type, values)) != _STRINGS or sum(map(len, found)) != 2 * len(found):
+        return None
+    return Alike(topic, values, keys)
+
+
+def _one_by_one(found: Any, topic: str | None) -> list[Message]:
+    """Whatever there is to say against one of them is said here."""
+    messages: list[Message] = []
+    is_array = type(found) is list
+    try:
+        for item in found if is_array else (found,):
+            messages.append(_message(item, topic))
+    except Malformed as error:
+        raise Problem(400, f"{at(len(messages)) if is_array else ''}{error}.") from None
+    return messages
 
 
 def at(index: int) -> str:

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -87,31 +88,48 @@ class Call:
 
     async def body(self) -> bytes:
         """All of it, or Problem 413 as soon as it is too much; it counts as held until `close`."""
-        size = self._announced()
-        if size > self._intake.largest:
-            raise self._too_large()
-        self._intake.hold(size)
-        self._held = size
+        size = self._hold()
         message = await self.receive()
         if message["type"] == "http.request" and not message["more_body"] and len(message["body"]) <= size:
             return message["body"]  # type: ignore[no-any-return]
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                return await self._rest(message)
-        except TimeoutError:
-            raise Problem(408, f"The body did not come within {BODY_SECONDS:g} s; send it again.") from None
+        async with _in_time():
+            return await self._rest(message)
+
+    async def body_into(self, memory: memoryview) -> int:
+        """The same, written there; returns how large it is. For bodies that say how large they are."""
+        self._hold()
+        size = 0
+        async with _in_time():
+            while True:
+                message = await self.receive()
+                if message["type"] != "http.request":
+                    raise ClientGone
+                part = message["body"]
+                memory[size : size + len(part)] = part
+                size += len(part)
+                if not message["more_body"]:
+                    return size
 
     def close(self) -> None:
         """The call is answered: its body is let go."""
         if self._held:
             self._intake.release(self._held)
 
-    def _announced(self) -> int:
+    @property
+    def announced(self) -> int:
         """How large the body will be; one that does not say counts as the largest."""
         given = self.headers.get(b"content-length")
         if given is None:
             return self._intake.largest if b"transfer-encoding" in self.headers else 0
         return int(given) if _LENGTH.fullmatch(given) else self._intake.largest + 1
+
+    def _hold(self) -> int:
+        size = self.announced
+        if size > self._intake.largest:
+            raise self._too_large()
+        self._intake.hold(size)
+        self._held = size
+        return size
 
     async def _rest(self, message: Message) -> bytes:
         parts, size = [], 0
@@ -131,3 +149,12 @@ class Call:
             413,
             f"The body is larger than {self._intake.largest:,} bytes (gateway.max_body); send less at once.",
         )
+
+
+@asynccontextmanager
+async def _in_time() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            yield
+    except TimeoutError:
+        raise Problem(408, f"The body did not come within {BODY_SECONDS:g} s; send it again.") from None

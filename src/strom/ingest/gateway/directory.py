@@ -7,7 +7,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from strom.errors import StromError
 from strom.ingest.gateway.answers import Problem, kafka_away
@@ -80,14 +80,10 @@ class Directory:
             raise kafka_away()
         return self._topics
 
-    def require_partitions(self, places: Iterable[tuple[str, str, int]]) -> None:
-        """Refuse a partition that its topic does not have; each is its place in the body, the topic, the number."""
-        for place, topic, partition in places:
-            count = self._topics.get(topic, 0)
-            if partition >= count:
-                raise Problem(
-                    400, f"{place}partition {partition} is not there: {topic} has {count}, counted from 0."
-                )
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Partitions by topic, as last known."""
+        return self._topics
 
     async def _look_again(self, topic: str) -> None:
         """It may have been made just now; but callers that insist must not keep Kafka busy."""
@@ -121,3 +117,13 @@ class Directory:
             LOG.warning("%s", why)
         self.connected = connected
         self._counters.kafka_connected = int(connected)
+
+
+def require_partitions(places: Iterable[tuple[str, str, int]], counts: Mapping[str, int]) -> None:
+    """Refuse a partition that its topic does not have; each is its place in the body, the topic, the number."""
+    for place, topic, partition in places:
+        count = counts.get(topic, 0)
+        if partition >= count:
+            raise Problem(
+                400, f"{place}partition {partition} is not there: {topic} has {count}, counted from 0."
+            )

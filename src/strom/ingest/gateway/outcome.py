@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 from confluent_kafka import Message as Report
 
 from strom.ingest.gateway.answers import RETRY_LATER, Answer, Problem, json_answer
-from strom.ingest.gateway.bodies import Message
+from strom.ingest.gateway.messages import Message, Messages
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"  # was it written?
 
@@ -18,7 +18,7 @@ class NotWritten(NamedTuple):
     written: str = NO
 
 
-Outcome = Report | NotWritten  # what the client library reports of a record that is written, or why it is not
+Outcome = str | NotWritten  # what a caller is told of a record that is written, in JSON; or why it is not
 
 _REFUSALS = {
     KafkaError.MSG_SIZE_TOO_LARGE: NotWritten(413, "it is larger than the topic takes"),
@@ -34,6 +34,7 @@ _REFUSALS = {
     KafkaError._PURGE_QUEUE: NotWritten(503, "it was not sent"),
 }
 LATE = NotWritten(503, "Kafka has not confirmed it in time", UNKNOWN)
+LOST = NotWritten(503, "the process that was writing it has ended", UNKNOWN)
 # The leader has it, but not as many others as it waits for.
 _DOUBTFUL = (KafkaError.REQUEST_TIMED_OUT, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
@@ -49,27 +50,32 @@ def not_written(error: KafkaError) -> NotWritten:
     return NotWritten(503, f"Kafka says: {error.str() or error.name()}", NO if broker_said_no else UNKNOWN)
 
 
+def beginning(topic: str) -> str:
+    """Of what is told of a record; a topic's name needs no escape."""
+    return f'{{"topic":"{topic}","partition":'
+
+
+def written(report: Report) -> str:
+    """Said at once: a report has a copy of the whole message, and should not be kept."""
+    return f'{beginning(report.topic() or "")}{report.partition()},"offset":{report.offset()},"timestamp":{report.timestamp()[1]}}}'
+
+
 def answer_one(message: Message, outcome: Outcome) -> Answer:
     """One object."""
     if isinstance(outcome, NotWritten):
         raise _problem([message], [outcome], single=True)
-    return json_answer(_text(outcome).encode())
+    return json_answer(outcome.encode())
 
 
-def answer_all(messages: list[Message], outcomes: list[Outcome], *, single: bool) -> Answer:
+def answer_all(messages: Messages, outcomes: list[Outcome], *, single: bool) -> Answer:
     """An array in the order of the messages."""
     try:
-        return json_answer(f"[{','.join(map(_text, outcomes))}]".encode())  # type: ignore[arg-type]
-    except AttributeError:  # cheaper than to ask each of a thousand
+        return json_answer(f"[{','.join(outcomes)}]".encode())  # type: ignore[arg-type]
+    except TypeError:  # one is not written; cheaper than to ask each of a thousand
         raise _problem(messages, outcomes, single=single) from None
 
 
-def _text(written: Report) -> str:
-    """A topic's name needs no escape in JSON."""
-    return f'{{"topic":"{written.topic()}","partition":{written.partition()},"offset":{written.offset()},"timestamp":{written.timestamp()[1]}}}'
-
-
-def _problem(messages: list[Message], outcomes: list[Outcome], *, single: bool) -> Problem:
+def _problem(messages: Messages, outcomes: list[Outcome], *, single: bool) -> Problem:
     """One status for all of them: 503 if any may be tried again, else that of the first; each is told with its own."""
     failed = [(index, each) for index, each in enumerate(outcomes) if isinstance(each, NotWritten)]
     index, worst = next((pair for pair in failed if pair[1].status == 503), failed[0])
@@ -88,4 +94,4 @@ def _told(message: Message, outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, NotWritten):
         told = {"written": outcome.written, "topic": message.topic}
         return told | {"error": outcome.sentence, "status": outcome.status}
-    return {"written": YES, **json.loads(_text(outcome))}
+    return {"written": YES, **json.loads(outcome)}

@@ -1,18 +1,24 @@
 """The calls that write: one message in the path, one or many in the body, and webhooks as they come."""
 
+from http import HTTPStatus
+
 from strom.ingest.gateway.answers import Answer, Problem
-from strom.ingest.gateway.bodies import Given, Message, RecordHeaders, read_messages, refuse_too_large
+from strom.ingest.gateway.bodies import Given, read_messages, refuse_too_large
 from strom.ingest.gateway.call import Call
 from strom.ingest.gateway.directory import Directory
-from strom.ingest.gateway.outcome import answer_all, answer_one
+from strom.ingest.gateway.messages import Message, RecordHeaders
+from strom.ingest.gateway.outcome import answer_one
 from strom.ingest.gateway.producing import Sender
 from strom.ingest.gateway.raw_records import stamped
 from strom.ingest.gateway.standard_headers import is_standard
+from strom.ingest.gateway.writers import Writers
+from strom.ingest.gateway.writing import write_all
 
 
 class ProduceCalls:
-    def __init__(self, sender: Sender, directory: Directory) -> None:
+    def __init__(self, sender: Sender, writers: Writers, directory: Directory) -> None:
         self._sender = sender
+        self._writers = writers
         self._directory = directory
 
     async def in_path(self, call: Call) -> Answer:
@@ -30,7 +36,18 @@ class ProduceCalls:
         if not self._knows(call, topic):
             await self._directory.partitions(topic)
         call.require_json()
-        return await self._write_all(call, read_messages(await call.body(), topic))
+        place = self._writers.place_for(call.announced)
+        if place is None:
+            return await self._write_all(call, read_messages(await call.body(), topic))
+        try:
+            size = await call.body_into(place.memory)
+        except BaseException:
+            place.give_back()
+            raise
+        answer = await place.write(size, topic, self._directory.counts.get(topic, 0), call.user.name)
+        if answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            self._directory.doubt()
+        return answer
 
     async def with_topics(self, call: Call) -> Answer:
         """`GET|POST /produce`"""
@@ -66,15 +83,7 @@ class ProduceCalls:
         return answer_one(message, outcomes[0])
 
     async def _write_all(self, call: Call, given: Given) -> Answer:
-        self._directory.require_partitions(
-            [
-                (given.place(index), message.topic, message.partition)
-                for index, message in enumerate(given.messages)
-                if message.partition >= 0
-            ]
-        )
-        outcomes = await self._sender.send(stamped(given.messages, call.user.name))
-        return answer_all(given.messages, outcomes, single=not given.is_array)
+        return await write_all(self._sender, self._directory.counts, given, call.user.name)
 
 
 def _own_headers(call: Call) -> RecordHeaders:

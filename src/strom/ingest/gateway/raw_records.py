@@ -4,10 +4,10 @@ Messages for other topics are written as they were given.
 """
 
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 
 from strom.devices.adapter_json import DIALECT
-from strom.ingest.gateway.bodies import Message, RecordHeaders
+from strom.ingest.gateway.messages import Alike, Message, Messages, RecordHeaders
 from strom.ingest.meter_key import meter_key
 from strom.streams import topics
 
@@ -17,9 +17,11 @@ _DIALECT = (topics.HEADER_DIALECT, DIALECT.encode())
 _OURS = (topics.HEADER_SOURCE, topics.HEADER_RECEIVED)
 
 
-def stamped(messages: Sequence[Message], sender: str) -> list[Message]:
+def stamped(messages: Messages, sender: str) -> Messages:
     """The messages as they are written; where one names no meter, its key is its sender, which keeps their order."""
     now = (topics.HEADER_RECEIVED, b"%d" % (time.time_ns() // 1_000_000))
+    if isinstance(messages, Alike):
+        return replace(messages, headers=_headers(None, now)) if messages.topic == topics.RAW else messages
     return [_stamped(each, sender, now) if each.topic == topics.RAW else each for each in messages]
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +19,10 @@ from strom.ingest.gateway.produce_calls import ProduceCalls
 from strom.ingest.gateway.producing import Sender
 from strom.ingest.gateway.read_calls import ReadCalls
 from strom.ingest.gateway.routes import Router, routes
+from strom.ingest.gateway.runtime import collect_garbage_rarely, loop_factory
 from strom.ingest.gateway.shown_calls import ShownCalls
 from strom.ingest.gateway.users import Users
+from strom.ingest.gateway.writers import Writers
 from strom.metrics import Metrics
 from strom.settings import Settings
 
@@ -29,7 +30,6 @@ _SPARE_THREADS = 4
 _KEEP_ALIVE_SECONDS = 75  # a sender of one message a minute keeps its connection
 _GRACE_SECONDS = 3  # beyond what Kafka may take
 _HOUSEKEEPING_SECONDS = 1.0
-_OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def site_of(settings: Settings) -> serving.Site:
@@ -39,10 +39,10 @@ def site_of(settings: Settings) -> serving.Site:
 
 def run(settings: Settings, on_ready: Callable[[], None]) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called when a real request has been answered."""
-    _collect_garbage_rarely()
+    collect_garbage_rarely()
     with (
         serving.listen(site_of(settings)) as listener,
-        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+        asyncio.Runner(loop_factory=loop_factory()) as runner,
     ):
 
         async def main() -> None:
@@ -73,7 +73,8 @@ class Gateway:
         self._users = Users(settings)
         self._gatekeeper = Gatekeeper(self._users, self._counters)
         self._directory = Directory(settings, self._counters)
-        self._sender = Sender(settings, self._counters, self._directory)
+        self._sender = Sender(settings, self._counters, self._directory.doubt)
+        self._writers = Writers(settings, self._counters)
         self._fetchers = Fetchers(settings, self._threads, self.stopping)
         self._consumers = Consumers(settings, self._threads, self._counters, self.stopping)
         read = ReadCalls(
@@ -88,7 +89,7 @@ class Gateway:
         metrics = Metrics()
         metrics.watch("gateway", self._counters)
         show = ShownCalls(metrics, lambda: self._directory.connected)
-        self.routes = routes(ProduceCalls(self._sender, self._directory), read, show)
+        self.routes = routes(ProduceCalls(self._sender, self._writers, self._directory), read, show)
         intake = Intake(own.inflight_bytes, own.max_body, self._counters)
         self.app = App(Router(self.routes), self._gatekeeper, intake, self._counters)
 
@@ -107,6 +108,7 @@ class Gateway:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._consumers.close()
+            await self._writers.close()
             await asyncio.to_thread(self._let_go)
 
     async def _keep_house(self) -> None:
@@ -120,18 +122,3 @@ class Gateway:
         self._fetchers.close()
         self._gatekeeper.close()
         self._threads.shutdown()
-
-
-def _collect_garbage_rarely() -> None:
-    """What a request makes is gone by itself; looking for circles after every 700 objects is a tenth of the work."""
-    gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where there is one; Windows has none."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -1,0 +1,94 @@
+"""A process that writes for the gateway: it reads bodies, sends what is in them to Kafka and says what became of it.
+
+The gateway starts it with one end of a socket as its standard input and the number of a file with the bodies; it ends
+when the other end is closed: with the gateway, however that ended.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+
+from strom.ingest.gateway.answers import Answer, Problem
+from strom.ingest.gateway.bodies import read_messages
+from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.frames import READY, Line, Result, Task, slots_in
+from strom.ingest.gateway.producing import Sender
+from strom.ingest.gateway.runtime import collect_garbage_rarely, loop_factory
+from strom.ingest.gateway.writing import write_all
+from strom.logs import log_to_stderr
+from strom.settings import Settings, load_settings
+
+LOG = logging.getLogger("strom.gateway")
+
+_HOUSEKEEPING_SECONDS = 1.0
+
+
+class _Writer:
+    def __init__(self, settings: Settings, line: Line, slots: list[memoryview]) -> None:
+        self._line = line
+        self._slots = slots
+        self._counters = Counters()
+        self._told = Counters()  # as of the last result
+        self._sender = Sender(settings, self._counters)
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until the gateway is gone, and what it has asked for is done."""
+        keeping_house = asyncio.create_task(self._keep_house())
+        self._line.send_result(READY)
+        while (task := await self._line.read_task()) is not None:
+            doing = asyncio.create_task(self._do(task))
+            self._under_way.add(doing)
+            doing.add_done_callback(self._under_way.discard)
+        await asyncio.gather(*self._under_way)
+        keeping_house.cancel()
+        self._sender.close()
+
+    async def _do(self, task: Task) -> None:
+        try:
+            given = read_messages(self._slots[task.slot][: task.size], task.topic)
+            answer = await write_all(self._sender, {task.topic: task.partitions}, given, task.user)
+        except Problem as problem:
+            answer = problem.answer()
+            self._tell(task.number, answer, problem.retry_after)
+            return
+        except Exception:
+            LOG.exception("a process of the gateway failed to write to %s", task.topic)
+            answer = Problem(500, "The gateway failed to answer this; its log tells why.").answer()
+        self._tell(task.number, answer)
+
+    def _tell(self, number: int, answer: Answer, retry_after: int | None = None) -> None:
+        counted, told = self._counters, self._told
+        written, not_written = counted.written - told.written, counted.not_written - told.not_written
+        told.written, told.not_written = counted.written, counted.not_written
+        self._line.send_result(
+            Result(number, answer.status, retry_after or 0, written, not_written, answer.body)
+        )
+
+    async def _keep_house(self) -> None:
+        while True:
+            await asyncio.sleep(_HOUSEKEEPING_SECONDS)
+            self._sender.poll()
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the gateway says when it is over
+    log_to_stderr()
+    collect_garbage_rarely()
+    settings, slots = load_settings(), slots_in(int(sys.argv[1]))
+
+    async def run() -> None:
+        with socket.socket(fileno=0) as connection:
+            line = await Line.over(connection)
+            await _Writer(settings, line, slots).run()
+            line.close()
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(run())
+
+
+if __name__ == "__main__":
+    main()
