@@ -4,8 +4,8 @@ import pytest
 
 from strom.cli.letter_view import decoded
 from strom.settings import Settings
-from strom.streams.consumer import Record
 from strom.streams.dead_letters import DeadLetter
+from strom.streams.record import Record
 from tests.devices.samples import payload_of
 
 NOON_MS = 1_794_740_400_000  # 2026-11-15T11:00:00Z

@@ -10,7 +10,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from strom.settings import Settings
 from strom.store.reads import taken_in
 from strom.streams import topics
-from strom.streams.consumer import Record, Records
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from tests import waiting
 

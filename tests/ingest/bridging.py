@@ -11,7 +11,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from strom.settings import BridgeSettings, Settings
-from strom.streams.consumer import Record, Records
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from strom.streams.topics import HEADER_TOPIC, RAW
 from tests import waiting

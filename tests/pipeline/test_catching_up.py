@@ -18,8 +18,8 @@ from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.schema import connect
 from strom.streams import topics
-from strom.streams.consumer import Records
 from strom.streams.producer import open_producer
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from tests.conftest import settings_in
 from tests.streams.writing import SECONDS, strom

@@ -9,8 +9,9 @@ from strom.settings import PartsSettings, PostgresSettings, Settings
 from strom.stack.supervisor import Stack
 from strom.streams import topics
 from strom.streams.chunks import split
-from strom.streams.consumer import Record, Records
 from strom.streams.producer import open_producer
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from tests.devices.samples import payload_of
 from tests.pipeline.passing import message

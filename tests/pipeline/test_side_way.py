@@ -21,9 +21,9 @@ from strom.settings import PartsSettings, Settings
 from strom.stack.supervisor import Stack
 from strom.streams import topics
 from strom.streams.chunks import split
-from strom.streams.consumer import Records
 from strom.streams.dead_letters import Wanted, dead_letters
 from strom.streams.producer import open_producer
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from tests.conftest import settings_in
 from tests.pipeline.crashing import CrashError

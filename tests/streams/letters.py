@@ -4,8 +4,9 @@ import json
 
 from strom.settings import Settings
 from strom.streams import topics
-from strom.streams.consumer import Record, Records
 from strom.streams.producer import open_producer
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from tests.streams.writing import SECONDS, strom
 

@@ -8,8 +8,9 @@ import pytest
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.streams.admin import ensure_contract_topics
-from strom.streams.consumer import Record, Records
 from strom.streams.inventory import topic_states
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST, LATEST, Kind, Start
 from strom.streams.topics import CONTRACT, MAX_MESSAGE_BYTES
 from tests.streams.writing import topic_of, write

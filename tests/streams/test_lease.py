@@ -13,9 +13,9 @@ from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.streams import lease, redrive, topics
-from strom.streams.consumer import Records
 from strom.streams.dead_letters import Wanted, dead_letters
 from strom.streams.producer import open_producer
+from strom.streams.records import Records
 from strom.streams.redrive import Redrive
 from strom.streams.start import EARLIEST
 from tests.conftest import settings_in

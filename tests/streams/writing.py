@@ -6,8 +6,9 @@ import sys
 
 from strom.settings import Settings
 from strom.streams.admin import create_topics, new_topic, topic_names
-from strom.streams.consumer import Record, Records
 from strom.streams.producer import open_producer
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 
 SECONDS = 60

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.json import JSON
 from rich.text import Text
 
-from strom.streams.consumer import Record
+from strom.streams.record import Record
 
 SHOWN_BYTES = 4096  # of a value in a terminal; --json gives all
 

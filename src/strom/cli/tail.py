@@ -56,7 +56,8 @@ def tail(
     from strom.cli.record_view import show
     from strom.cli.running import stop_on_signals
     from strom.errors import StromError
-    from strom.streams.consumer import Consumer, Records
+    from strom.streams.consumer import Consumer
+    from strom.streams.records import Records
     from strom.streams.start import parse_start
 
     if not topics and pattern is None:

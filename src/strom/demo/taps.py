@@ -14,8 +14,9 @@ from http.client import HTTPException
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client
-from strom.streams.consumer import Record, Records
 from strom.streams.offsets import end_offsets, find_topics, partitions_of
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import LATEST
 
 _RETRY_SECONDS = 1.0

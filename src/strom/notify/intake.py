@@ -18,7 +18,8 @@ from strom.notify.counters import Taken
 from strom.settings import Settings
 from strom.store.deliveries import Deliveries
 from strom.streams.admin import ensure_contract_topics
-from strom.streams.consumer import Record, Records
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from strom.streams.topics import ALERTS
 

@@ -13,8 +13,8 @@ from strom.settings import Settings
 from strom.streams.assembler import Assembler, PartCounters, Trouble
 from strom.streams.chunks import parse_part
 from strom.streams.offsets import Partition
-from strom.streams.record import Record as Record
-from strom.streams.records import Records as Records
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import LATEST, AnyStart
 from strom.streams.topics import HEADER_PART
 

@@ -11,7 +11,8 @@ from hashlib import blake2b
 from strom.domain.values import topic_name
 from strom.settings import Settings
 from strom.streams import topics
-from strom.streams.consumer import Record, Records
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST, Kind, Start
 
 CLOCKS_MS = 60_000  # how far two machines' clocks may be apart

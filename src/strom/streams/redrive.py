@@ -17,10 +17,10 @@ from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import ensure_contract_topics
 from strom.streams.client import as_strom_error
-from strom.streams.consumer import Records
 from strom.streams.dead_letters import CLOCKS_MS, DeadLetter, with_copies
 from strom.streams.lease import SAFE_SECONDS, Lease
 from strom.streams.producer import open_producer
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST, Kind, Start
 
 GROUP = "strom-redrive"

@@ -15,7 +15,8 @@ from typing import Any
 import httpx
 
 from strom.settings import GatewaySettings, KafkaSettings, PasswordHash, Settings, UserSettings
-from strom.streams.consumer import Record, Records
+from strom.streams.record import Record
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from tests.conftest import free_ports
 from tests.running import Running, running

@@ -12,7 +12,7 @@ from strom.devices.box import RunningBox, running_box
 from strom.settings import AdapterSettings, PollSettings, Settings
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
-from strom.streams.consumer import Record
+from strom.streams.record import Record
 from strom.streams.topics import HEADER_DIALECT, HEADER_RECEIVED, HEADER_SOURCE
 from tests.conftest import free_ports, settings_in
 from tests.ingest.bridging import await_raw, raw_records, until

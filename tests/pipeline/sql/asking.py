@@ -19,8 +19,8 @@ from strom.settings import Settings
 from strom.store.master_data import save_entries
 from strom.store.writes import Writer
 from strom.streams import topics
-from strom.streams.consumer import Records
 from strom.streams.producer import open_producer
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST, Kind, Start
 from tests import waiting
 from tests.pipeline.batches import START, Sent

@@ -21,7 +21,7 @@ from strom.errors import StromError
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client
-from strom.streams.consumer import Records
+from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 
 TOPIC = "bench-adapters"

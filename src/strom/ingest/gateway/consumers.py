@@ -14,7 +14,7 @@ from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.instance import Choices, Instance
 from strom.ingest.gateway.places import Place
 from strom.settings import Settings
-from strom.streams.consumer import Record
+from strom.streams.record import Record
 
 LOG = logging.getLogger("strom.gateway")
 

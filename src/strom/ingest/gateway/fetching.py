@@ -12,7 +12,7 @@ from strom.ingest.gateway.places import Place
 from strom.ingest.gateway.reading import consumer_config, problem_of, require_answer, take
 from strom.settings import Settings
 from strom.streams.client import error_of
-from strom.streams.consumer import Record
+from strom.streams.record import Record
 
 AT_ONCE = 8
 _GROUP = "strom-gateway-without-group"

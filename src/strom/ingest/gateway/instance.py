@@ -14,8 +14,8 @@ from strom.ingest.gateway.places import Place
 from strom.ingest.gateway.reading import consumer_config, problem_of, require_answer, take
 from strom.settings import Settings
 from strom.streams.client import error_of
-from strom.streams.consumer import Record
 from strom.streams.offsets import Partition
+from strom.streams.record import Record
 
 _RESETS = {"earliest": "earliest", "latest": "latest", "none": "error"}
 RESETS = tuple(_RESETS)
