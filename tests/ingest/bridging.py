@@ -33,6 +33,11 @@ def own_bridge(settings: Settings, home: Path, topic: str, **bridge: object) -> 
     )
 
 
+def payloads(count: int, first: int = 0) -> list[bytes]:
+    """Messages of one adapter that differ."""
+    return [b'{"name":"m","n":%d}' % number for number in range(first, first + count)]
+
+
 def start_bridge(settings: Settings) -> Running:
     return start(settings, "bridge", "bridge")
 

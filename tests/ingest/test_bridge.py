@@ -37,11 +37,6 @@ def numbered(count: int, meters: int = 10) -> list[bytes]:
 
 
 @pytest.fixture
-def topic(unique: Unique) -> str:
-    return unique("sma")
-
-
-@pytest.fixture
 def settings(stack: Settings, tmp_path: Path, topic: str) -> Settings:
     return own_bridge(stack, tmp_path, topic)
 

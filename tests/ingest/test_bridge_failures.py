@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,12 +16,12 @@ from strom.streams.admin import admin_client, topic_names
 from strom.streams.consumer import Consumer
 from strom.streams.start import EARLIEST
 from strom.streams.topics import HEADER_PART, HEADER_TOPIC, MAX_MESSAGE_BYTES, RAW
-from tests.conftest import settings_in
 from tests.ingest.bridging import (
     Publisher,
     await_raw,
     bridging,
     own_bridge,
+    payloads,
     publish_all,
     raw_records,
     start_bridge,
@@ -33,25 +33,9 @@ pytestmark = pytest.mark.stack
 INFLIGHT = 50
 
 
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Kafka and Mosquitto that these tests may break."""
-    with Stack(settings_in(tmp_path_factory.mktemp("servers")), ["kafka", "mqtt"]) as stack:
-        yield stack
-
-
-@pytest.fixture
-def topic(unique: Callable[[str], str]) -> str:
-    return unique("sma")
-
-
 @pytest.fixture
 def settings(servers: Stack, tmp_path: Path, topic: str) -> Settings:
     return own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT)
-
-
-def payloads(count: int, first: int = 0) -> list[bytes]:
-    return [json.dumps({"name": "m", "n": number}).encode() for number in range(first, first + count)]
 
 
 def test_a_bridge_killed_in_the_middle_loses_nothing(settings: Settings, topic: str) -> None:

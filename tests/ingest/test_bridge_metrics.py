@@ -2,7 +2,7 @@
 
 import os
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,15 @@ import pytest
 from strom.settings import MqttSettings, Settings
 from strom.stack.supervisor import Stack
 from tests.conftest import free_ports, settings_in
-from tests.ingest.bridging import Publisher, await_raw, bridging, own_bridge, publish_all, raw_records
+from tests.ingest.bridging import (
+    Publisher,
+    await_raw,
+    bridging,
+    own_bridge,
+    payloads,
+    publish_all,
+    raw_records,
+)
 from tests.ingest.line_proxy import proxied
 from tests.ingest.metrics_page import await_metric, metric
 from tests.waiting import until
@@ -20,18 +28,6 @@ pytestmark = pytest.mark.stack
 
 INFLIGHT = 50
 MB = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """Kafka and Mosquitto that these tests may break."""
-    with Stack(settings_in(tmp_path_factory.mktemp("servers")), ["kafka", "mqtt"]) as stack:
-        yield stack
-
-
-@pytest.fixture
-def topic(unique: Callable[[str], str]) -> str:
-    return unique("sma")
 
 
 @pytest.fixture
@@ -43,10 +39,6 @@ def with_page(settings: Settings, **bridge: object) -> Settings:
     (port,) = free_ports(1)
     changed = settings.bridge.model_copy(update={"metrics_port": port} | bridge)
     return settings.model_copy(update={"bridge": changed})
-
-
-def payloads(count: int, first: int = 0) -> list[bytes]:
-    return [b'{"name":"m","n":%d}' % number for number in range(first, first + count)]
 
 
 def test_the_page_tells_what_was_carried_and_what_waits(settings: Settings, topic: str) -> None:

@@ -10,6 +10,7 @@ EXTRAS = {
     "dsmr_parser": "dialects",
     "fastapi": "serve",
     "httptools": "poll",
+    "orjson": "gateway",
     "psycopg": "postgres",
     "pyspark": "pipeline",
     "starlette": "serve",

@@ -40,6 +40,7 @@ def source(
         .option("includeHeaders", "true")
         # Records that retention removed while the pipeline was away cannot be had; going on is all that is left.
         .option("failOnDataLoss", "false")
+        .option("kafka.isolation.level", "read_committed")  # a transaction that was aborted was never sent
         .option("kafka.max.poll.records", "10000")
         .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
     )

@@ -91,6 +91,33 @@ def test_a_body_that_does_not_come_leaves_its_place_to_others(caller: Caller, to
     assert caller.post(f"/produce/{topic}", large("after ")).status_code == 200
 
 
+def test_a_body_that_does_not_say_how_large_it_is_is_refused_as_soon_as_it_is_too_large(
+    caller: Caller, topic: str
+) -> None:
+    parts = (b"[" + b" " * 100_000 for _ in range(100))
+    answer = caller.client.post(f"/produce/{topic}", content=parts)
+    assert (answer.status_code, "gateway.max_body" in answer.json()["error"]) == (413, True)
+
+
+def test_one_that_is_killed_while_a_body_comes_is_not_missed(
+    caller: Caller, stack: Settings, topic: str
+) -> None:
+    body = json.dumps(large("late ")).encode()
+    host = caller.client.base_url
+    with socket.create_connection((host.host, host.port or 0)) as line:
+        head = f"POST /produce/{topic} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+        line.sendall(f"{head}Authorization: {caller.client.headers['authorization']}\r\n\r\n".encode())
+        line.sendall(body[:1000])
+        until(lambda: caller.metric("held_bytes") == len(body))
+        os.kill(writers_of(caller)[0], signal.SIGKILL)
+        until(lambda: caller.metric("writers") == 0)
+        line.sendall(body[1000:])
+        with line.makefile("rb") as answer:
+            assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+            answer.read()
+    assert sum((record.value or b"").startswith(b"late ") for record in records_in(stack, topic)) == 200
+
+
 def test_one_that_is_killed_takes_nothing_along_that_is_not_told_and_is_replaced(
     caller: Caller, stack: Settings, topic: str
 ) -> None:
@@ -104,6 +131,7 @@ def test_one_that_is_killed_takes_nothing_along_that_is_not_told_and_is_replaced
     assert answer.status_code == 503
     assert "the process that was writing it has ended" in answer.json()["error"]
     assert [each["written"] for each in answer.json()["messages"]] == ["unknown"] * 200
+    assert caller.metric("not_written_total") == 200
 
     def written_by_another() -> bool:
         assert caller.post(f"/produce/{topic}", large("again ")).status_code == 200

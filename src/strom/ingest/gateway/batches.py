@@ -109,14 +109,16 @@ class Batch:
 class _AlikeBatch(Batch):
     """One callback for all messages, which is half the work: whose report it is, is told by its key.
 
-    Messages of one key go to one partition, and those of a partition are reported in the order in which they were
-    handed over: so the second report of a key is that of its second message.
+    Messages of one key go to one partition, and what is written there is reported in the order in which it was handed
+    over: so the second report of a key is that of its second message. What is not written may be reported before what
+    was sent earlier; from the first such report on, the value tells whose it is.
     """
 
     def __init__(self, alike: Alike, way: Way, deadline: float) -> None:
         super().__init__(alike, way, deadline)
         self._alike = alike
         self._next, self._following = _by_key(alike.keys)
+        self._in_order = True
 
     def hand_over(self, producer: Producer) -> None:
         topic, values, keys, headers = (
@@ -148,13 +150,17 @@ class _AlikeBatch(Batch):
         outcomes, head = self._outcomes, beginning(self._alike.topic)
 
         def came(error: KafkaError | None, report: Report) -> None:
-            key = report.key() or b""
-            first = self._next
-            index = first[key]
-            first[key] = self._following[index]
             if error is not None:
-                self._failed(index, error)
+                self._in_order = False
+                self._failed(self._by_value(report), error)
                 return
+            if self._in_order:
+                key = report.key() or b""
+                first = self._next
+                index = first[key]
+                first[key] = self._following[index]
+            else:
+                index = self._by_value(report)
             outcomes[index] = (
                 f'{head}{report.partition()},"offset":{report.offset()},"timestamp":{report.timestamp()[1]}}}'
             )
@@ -163,6 +169,18 @@ class _AlikeBatch(Batch):
                 self._settle()
 
         return came
+
+    def _by_value(self, report: Report) -> int:
+        """The first message of this key and value that has no report yet; of two that are the same, either will do."""
+        key, value = report.key() or b"", report.value() or b""
+        before, index = -1, self._next[key]
+        while self._alike.values[index].encode() != value:
+            before, index = index, self._following[index]
+        if before < 0:
+            self._next[key] = self._following[index]
+        else:
+            self._following[before] = self._following[index]
+        return index
 
 
 def _by_key(keys: list[bytes], without: Container[int] = ()) -> tuple[dict[bytes, int], list[int]]:

@@ -54,7 +54,8 @@ def read_messages(body: bytes | memoryview, topic: str | None) -> Given:
     """The messages of a body, one or an array, all for this topic or each with its own."""
     found = read_json(body)
     is_array = type(found) is list
-    given = Given((topic and is_array and _alike(found, topic)) or _one_by_one(found, topic), is_array)
+    alike = _alike(found, topic) if is_array and topic is not None else None
+    given = Given(_one_by_one(found, topic) if alike is None else alike, is_array)
     if len(body) > LARGEST:  # else none is: no message is larger than its JSON
         for index, message in enumerate(given.messages):
             refuse_too_large(message, given.place(index))

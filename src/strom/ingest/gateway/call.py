@@ -105,6 +105,8 @@ class Call:
                 if message["type"] != "http.request":
                     raise ClientGone
                 part = message["body"]
+                if size + len(part) > len(memory):
+                    raise self._too_large()
                 memory[size : size + len(part)] = part
                 size += len(part)
                 if not message["more_body"]:
@@ -114,6 +116,11 @@ class Call:
         """The call is answered: its body is let go."""
         if self._held:
             self._intake.release(self._held)
+
+    @property
+    def length(self) -> int:
+        """How large the body says that it is; 0 if it does not say."""
+        return self.announced if b"content-length" in self.headers else 0
 
     @property
     def announced(self) -> int:

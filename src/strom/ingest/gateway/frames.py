@@ -90,7 +90,11 @@ def open_memory(slot_bytes: int) -> int:
     else:  # not on Linux
         with tempfile.TemporaryFile() as file:
             number = os.dup(file.fileno())
-    os.truncate(number, SLOTS * slot_bytes)
+    try:
+        os.truncate(number, SLOTS * slot_bytes)
+    except OSError:
+        os.close(number)
+        raise
     return number
 
 

@@ -1,7 +1,5 @@
 """The calls that write: one message in the path, one or many in the body, and webhooks as they come."""
 
-from http import HTTPStatus
-
 from strom.ingest.gateway.answers import Answer, Problem
 from strom.ingest.gateway.bodies import Given, read_messages, refuse_too_large
 from strom.ingest.gateway.call import Call
@@ -36,18 +34,17 @@ class ProduceCalls:
         if not self._knows(call, topic):
             await self._directory.partitions(topic)
         call.require_json()
-        place = self._writers.place_for(call.announced)
-        if place is None:
+        slot = self._writers.slot_for(call.length)
+        if slot is None:
             return await self._write_all(call, read_messages(await call.body(), topic))
         try:
-            size = await call.body_into(place.memory)
+            size = await call.body_into(slot.memory)
         except BaseException:
-            place.give_back()
+            slot.give_back()
             raise
-        answer = await place.write(size, topic, self._directory.counts.get(topic, 0), call.user.name)
-        if answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
-            self._directory.doubt()
-        return answer
+        if slot.is_lost:
+            return await self._write_all(call, read_messages(slot.memory[:size], topic))
+        return await slot.write(size, topic, self._directory.counts.get(topic, 0), call.user.name)
 
     async def with_topics(self, call: Call) -> Answer:
         """`GET|POST /produce`"""

@@ -91,7 +91,8 @@ class Sender:
     def partitions_for(self, alike: Alike) -> Iterable[int]:
         if self._partitioner.is_by_key:
             return repeat(ANY_PARTITION)
-        return [self._partitioner.partition(alike.topic, key) for key in alike.keys]
+        places = {key: self._partitioner.partition(alike.topic, key) for key in set(alike.keys)}
+        return [places[key] for key in alike.keys]
 
     def alone(self) -> Producer:
         if self._single is None:

@@ -74,7 +74,7 @@ class Gateway:
         self._gatekeeper = Gatekeeper(self._users, self._counters)
         self._directory = Directory(settings, self._counters)
         self._sender = Sender(settings, self._counters, self._directory.doubt)
-        self._writers = Writers(settings, self._counters)
+        self._writers = Writers(settings, self._counters, self._directory.doubt)
         self._fetchers = Fetchers(settings, self._threads, self.stopping)
         self._consumers = Consumers(settings, self._threads, self._counters, self.stopping)
         read = ReadCalls(

@@ -6,9 +6,11 @@ when the other end is closed: with the gateway, however that ended.
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
+from pathlib import Path
 
 from strom.ingest.gateway.answers import Answer, Problem
 from strom.ingest.gateway.bodies import read_messages
@@ -22,10 +24,11 @@ from strom.settings import Settings, load_settings
 
 LOG = logging.getLogger("strom.gateway")
 
+NO_FOLDER = Path(os.devnull)
 _HOUSEKEEPING_SECONDS = 1.0
 
 
-class _Writer:
+class _Work:
     def __init__(self, settings: Settings, line: Line, slots: list[memoryview]) -> None:
         self._line = line
         self._slots = slots
@@ -42,24 +45,23 @@ class _Writer:
             doing = asyncio.create_task(self._do(task))
             self._under_way.add(doing)
             doing.add_done_callback(self._under_way.discard)
-        await asyncio.gather(*self._under_way)
+        await asyncio.gather(*self._under_way, return_exceptions=True)
         keeping_house.cancel()
         self._sender.close()
 
     async def _do(self, task: Task) -> None:
+        retry_after = None
         try:
             given = read_messages(self._slots[task.slot][: task.size], task.topic)
             answer = await write_all(self._sender, {task.topic: task.partitions}, given, task.user)
         except Problem as problem:
-            answer = problem.answer()
-            self._tell(task.number, answer, problem.retry_after)
-            return
+            answer, retry_after = problem.answer(), problem.retry_after
         except Exception:
             LOG.exception("a process of the gateway failed to write to %s", task.topic)
             answer = Problem(500, "The gateway failed to answer this; its log tells why.").answer()
-        self._tell(task.number, answer)
+        self._tell(task.number, answer, retry_after)
 
-    def _tell(self, number: int, answer: Answer, retry_after: int | None = None) -> None:
+    def _tell(self, number: int, answer: Answer, retry_after: int | None) -> None:
         counted, told = self._counters, self._told
         written, not_written = counted.written - told.written, counted.not_written - told.not_written
         told.written, told.not_written = counted.written, counted.not_written
@@ -78,12 +80,13 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # the gateway says when it is over
     log_to_stderr()
     collect_garbage_rarely()
-    settings, slots = load_settings(), slots_in(int(sys.argv[1]))
+    # All that the gateway was told is in the environment; the file may have changed since.
+    settings, slots = load_settings(folder=NO_FOLDER), slots_in(int(sys.argv[1]))
 
     async def run() -> None:
         with socket.socket(fileno=0) as connection:
             line = await Line.over(connection)
-            await _Writer(settings, line, slots).run()
+            await _Work(settings, line, slots).run()
             line.close()
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

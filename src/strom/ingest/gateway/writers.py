@@ -5,12 +5,14 @@ own process does the work. One that dies is replaced.
 """
 
 import asyncio
+import contextlib
 import heapq
 import logging
 import os
 import socket
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from strom.ingest.gateway.answers import Answer, Headers, json_answer
@@ -24,23 +26,27 @@ LOG = logging.getLogger("strom.gateway")
 
 LARGE_BODY = 64 << 10  # bytes; some hundred messages
 _AGAIN_SECONDS = 5.0  # between two starts
+_START_SECONDS = 60.0
 _GRACE_SECONDS = 10.0  # beyond what Kafka may take
 
 
 class Writers:
-    def __init__(self, settings: Settings, counters: Counters) -> None:
+    """`on_failure` is called when a message was not written: Kafka may be away."""
+
+    def __init__(self, settings: Settings, counters: Counters, on_failure: Callable[[], None]) -> None:
         # They let nobody in: what users there are is not their concern.
         self.environment = settings.model_copy(update={"users": {}}).child_environment()
         self.answer_seconds = settings.gateway.send_seconds + _GRACE_SECONDS
         self.slot_bytes = settings.gateway.max_body
         self._most = settings.gateway.writers
         self._counters = counters
+        self._on_failure = on_failure
         self._running: list[_Writer] = []
         self._starting: asyncio.Task[None] | None = None
         self._started_at = -_AGAIN_SECONDS
 
-    def place_for(self, size: int) -> "Place | None":
-        """A slot of the least busy, for a body that is worth the way; None if the caller should write it himself."""
+    def slot_for(self, size: int) -> "Slot | None":
+        """One of the least busy, for a body that is worth the way; None if the caller should write it himself."""
         if not LARGE_BODY <= size <= self.slot_bytes or not self._most:
             return None
         now = time.monotonic()
@@ -49,46 +55,59 @@ class Writers:
             self._started_at = now
             self._starting = asyncio.create_task(self._start(missing))
         writer = min(self._running, key=lambda each: each.busy, default=None)
-        return None if writer is None or writer.busy == SLOTS else writer.place()
+        return None if writer is None or writer.busy == SLOTS else writer.take_slot()
 
     async def close(self) -> None:
         """When nothing is under way any more."""
         if self._starting is not None:
-            await asyncio.gather(self._starting, return_exceptions=True)
+            await self._starting
         await asyncio.gather(*(each.close(self.answer_seconds) for each in [*self._running]))
+
+    def count(self, written: int, not_written: int) -> None:
+        self._counters.written += written
+        self._counters.not_written += not_written
+        if not_written:
+            self._on_failure()
+
+    def ended(self, writer: "_Writer") -> None:
+        self._running.remove(writer)
+        self._counters.writers = len(self._running)
 
     async def _start(self, count: int) -> None:
         try:
-            found = await asyncio.gather(*(_Writer.start(self) for _ in range(count)))
-            self._running += [each for each in found if each is not None]
-            self._counters.writers = len(self._running)
+            await asyncio.gather(*(self._start_one() for _ in range(count)))
         finally:
             self._starting = None
 
-    def ended(self, writer: "_Writer") -> None:
-        if writer in self._running:
-            self._running.remove(writer)
-            self._counters.writers = len(self._running)
-
-    def count(self, result: Result) -> None:
-        self._counters.written += result.written
-        self._counters.not_written += result.not_written
+    async def _start_one(self) -> None:
+        try:
+            process, line, slots = await _begin(self.environment, self.slot_bytes)
+        except (OSError, TimeoutError) as error:
+            LOG.error("a process that writes for the gateway did not start: %s", error or "it took too long")
+            return
+        self._running.append(_Writer(process, line, slots, self))
+        self._counters.writers = len(self._running)
 
 
 @dataclass(slots=True)
-class Place:
+class Slot:
     """Memory for one body: filled by the caller and then written, or given back."""
 
     memory: memoryview
-    writer: "_Writer"
-    slot: int
+    number: int
+    _writer: "_Writer"
+
+    @property
+    def is_lost(self) -> bool:
+        """Its process has ended: the memory is still there, but nobody to write what is in it."""
+        return self._writer.has_ended
 
     async def write(self, size: int, topic: str, partitions: int, user: str) -> Answer:
-        return await self.writer.write(self, size, topic, partitions, user)
+        return await self._writer.write(self, size, topic, partitions, user)
 
     def give_back(self) -> None:
         """Not written: the body did not come."""
-        self.writer.free(self.slot)
+        self._writer.free(self.number)
 
 
 class _Writer:
@@ -97,6 +116,7 @@ class _Writer:
     def __init__(
         self, process: asyncio.subprocess.Process, line: Line, slots: list[memoryview], writers: Writers
     ) -> None:
+        self.has_ended = False
         self._process = process
         self._line = line
         self._slots = slots
@@ -107,84 +127,105 @@ class _Writer:
         self._closing = False
         self._listening = asyncio.create_task(self._listen())
 
-    @classmethod
-    async def start(cls, writers: Writers) -> "_Writer | None":
-        """None if it did not come up; its log tells why."""
-        ours, theirs = socket.socketpair()
-        memory = open_memory(writers.slot_bytes)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "strom.ingest.gateway.writer", str(memory)),
-                stdin=theirs.fileno(),
-                pass_fds=(memory,),
-                env=writers.environment,
-            )
-            slots = slots_in(memory)
-        finally:
-            theirs.close()
-            os.close(memory)
-        ours.setblocking(False)
-        line = await Line.over(ours)
-        if await line.read_result() is None:
-            LOG.error("a process that writes for the gateway did not start (%s)", await process.wait())
-            line.close()
-            return None
-        return cls(process, line, slots, writers)
-
     @property
     def busy(self) -> int:
         return SLOTS - len(self._free)
 
-    def place(self) -> Place:
-        slot = heapq.heappop(self._free)
-        return Place(self._slots[slot], self, slot)
+    def take_slot(self) -> Slot:
+        number = heapq.heappop(self._free)
+        return Slot(self._slots[number], number, self)
 
     def free(self, slot: int) -> None:
         heapq.heappush(self._free, slot)
 
-    async def write(self, place: Place, size: int, topic: str, partitions: int, user: str) -> Answer:
+    async def write(self, slot: Slot, size: int, topic: str, partitions: int, user: str) -> Answer:
         """The slot is free again when the process has answered, whether or not anybody still waits for that."""
         self._number = number = self._number + 1
         answered: asyncio.Future[Result | None] = asyncio.get_running_loop().create_future()
-        self._asked[number] = place.slot, answered
-        self._line.send_task(Task(number, place.slot, size, partitions, topic, user))
-        try:
-            async with asyncio.timeout(self._writers.answer_seconds):
-                result = await answered
-        except TimeoutError:
-            return _unknown(topic, place.memory[:size], LATE)
+        self._asked[number] = slot.number, answered
+        self._line.send_task(Task(number, slot.number, size, partitions, topic, user))
+        await asyncio.wait({answered}, timeout=self._writers.answer_seconds)  # which does not cancel it
+        if not answered.done():
+            return self._unknown(topic, slot.memory[:size], LATE)
+        result = answered.result()
         if result is None:
-            return _unknown(topic, place.memory[:size], LOST)
+            return self._unknown(topic, slot.memory[:size], LOST)
         retry: Headers = [(b"retry-after", b"%d" % result.retry_after)] if result.retry_after else []
         return json_answer(result.body, result.status, retry)
 
     async def close(self, seconds: float) -> None:
         self._closing = True
         self._line.close()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        await _await_end(self._process, seconds)
         await self._listening
 
     async def _listen(self) -> None:
         while (result := await self._line.read_result()) is not None:
-            self._writers.count(result)
+            self._writers.count(result.written, result.not_written)
             slot, answered = self._asked.pop(result.number)
             self.free(slot)
             if not answered.done():
                 answered.set_result(result)
+        self.has_ended = True
         self._writers.ended(self)
-        if not self._closing:
-            LOG.error("a process that writes for the gateway has ended (%s)", await self._process.wait())
+        self._line.close()
         for _, answered in self._asked.values():
             if not answered.done():
                 answered.set_result(None)
+        if not self._closing:
+            LOG.error("a process that writes for the gateway has ended (%s)", await self._process.wait())
+
+    def _unknown(self, topic: str, body: memoryview, outcome: NotWritten) -> Answer:
+        """Nobody knows what became of any of them; raises the Problem that says so."""
+        given = read_messages(body, topic)
+        self._writers.count(0, len(given.messages))
+        return answer_all(given.messages, [outcome] * len(given.messages), single=not given.is_array)
 
 
-def _unknown(topic: str, body: memoryview, outcome: NotWritten) -> Answer:
-    """Nobody knows what became of any of them."""
-    given = read_messages(body, topic)
-    return answer_all(given.messages, [outcome] * len(given.messages), single=not given.is_array)
+async def _begin(
+    environment: dict[str, str], slot_bytes: int
+) -> tuple[asyncio.subprocess.Process, Line, list[memoryview]]:
+    """A process that is ready; OSError or TimeoutError if there is none."""
+    with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+        near, far = socket.socketpair()
+        ours.enter_context(near)
+        theirs.enter_context(far)
+        memory = theirs.enter_context(_closing(open_memory(slot_bytes)))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "strom.ingest.gateway.writer", str(memory)),
+            stdin=far.fileno(),
+            pass_fds=(memory,),
+            env=environment,
+        )
+        try:
+            slots = slots_in(memory)
+            theirs.close()
+            near.setblocking(False)
+            line = await Line.over(near)
+            ours.pop_all()  # the line closes it
+            async with asyncio.timeout(_START_SECONDS):
+                if await line.read_result() is None:
+                    line.close()
+                    raise OSError(f"it has ended ({await process.wait()}); the lines above may tell why")
+        except BaseException:
+            await _await_end(process, 0)
+            raise
+        return process, line, slots
+
+
+async def _await_end(process: asyncio.subprocess.Process, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+@contextlib.contextmanager
+def _closing(number: int) -> Iterator[int]:
+    try:
+        yield number
+    finally:
+        os.close(number)

@@ -109,6 +109,7 @@ class Sources:
             "subscribe": topic,
             "includeHeaders": "true",
             "failOnDataLoss": "false",
+            "kafka.isolation.level": "read_committed",
             "kafka.max.partition.fetch.bytes": str(4 * topics.MAX_MESSAGE_BYTES),
         }
         if self.live is None:
