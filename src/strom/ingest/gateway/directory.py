@@ -32,6 +32,7 @@ class Directory:
         self._client = admin_client(settings)
         self._topics: dict[str, int] = {}
         self._asked_at = 0.0
+        self._known_at = 0.0  # when the question was asked that was answered last
         self._asking: asyncio.Task[None] | None = None
         self._doubted = asyncio.Event()
         self.connected = False
@@ -91,7 +92,7 @@ class Directory:
             return
         came = time.monotonic()
         await asyncio.sleep(max(0.0, self._asked_at + LOOK_SECONDS - came))
-        while self._asked_at < came:  # a question that was under way may have been too early
+        while self._known_at < came:  # a question that was under way may have been too early
             await self.ask()
 
     async def ask(self) -> None:
@@ -102,13 +103,14 @@ class Directory:
         await asyncio.shield(self._asking)
 
     async def _ask_kafka(self) -> None:
+        asked_at = self._asked_at
         try:
             self._topics = await asyncio.to_thread(all_topics, self._settings, self._client, _ANSWER_SECONDS)
             self._tell(connected=True, why="")
         except StromError as error:
             self._tell(connected=False, why=str(error))
         finally:
-            self._asking = None
+            self._asking, self._known_at = None, asked_at
 
     def _tell(self, *, connected: bool, why: str) -> None:
         if connected and not self.connected:
