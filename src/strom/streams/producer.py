@@ -22,7 +22,7 @@ from strom.streams.chunks import split
 from strom.streams.client import common_config, error_of
 from strom.streams.delivery import DeliveryFuture
 from strom.streams.partitioners import Partitioner
-from strom.streams.refusals import Refusals
+from strom.streams.refusals import Refusals, TakenOverError
 from strom.streams.start import epoch_ms
 from strom.streams.topics import HEADER_PART, MAX_MESSAGE_BYTES
 from strom.streams.transaction import Transactions
@@ -171,8 +171,10 @@ class Producer:
             self._transactions.commit(
                 self._answers.last_failure if self._answers.failures > failures else None
             )
-        except BaseException:
-            if self._answers.failures > failures:
+        except BaseException as error:
+            if isinstance(error, TakenOverError):
+                self._answers.broken = error
+            elif self._answers.failures > failures:
                 # The client library would number the messages of its next transaction wrongly.
                 self._answers.broken = self._answers.broken or StromError(
                     "A message of this producer's last transaction was refused; open a new producer for the next."

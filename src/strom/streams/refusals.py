@@ -21,6 +21,10 @@ _UNKNOWN = frozenset(
 )
 
 
+class TakenOverError(StromError):
+    """Another producer has the transactional id: this one is of no more use."""
+
+
 class Refusals:
     def __init__(self, settings: Settings, choices: Choices) -> None:
         self._settings = settings
@@ -34,7 +38,7 @@ class Refusals:
         """What a message for this topic was answered with."""
         code = error.code()
         if code in _FENCED:
-            return StromError(
+            return TakenOverError(
                 f"Another producer has taken over the transactional id {self._choices.transactional}, or a transaction "
                 f"was open for more than {TRANSACTION_SECONDS:g} s: this one can write no more; give each producer an id of its own."
             )
