@@ -71,6 +71,7 @@ def test_a_reader_goes_on_when_the_broker_is_back_also_within_a_large_message(
     until(lambda: seen >= {b"small", b"large"}, "the message is whole")
     consumer.stop()
     reading.join()
+    assert seen == {b"small", b"large"}  # and no part of it
 
 
 def send_and_ask(settings: Settings, topic: str) -> BaseException | None:

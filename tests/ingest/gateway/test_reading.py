@@ -213,7 +213,14 @@ def test_without_a_place_to_begin_the_answer_says_so(
 ) -> None:
     path = f"/consume/{unique('group')}/one/{topic}"
     ask = partial(gateway.post, path, headers={"Kafka-Auto-Offset-Reset": "none"})
-    until(lambda: ask().status_code == 400)
+
+    def refusal() -> dict[str, object] | None:
+        answer = ask()
+        return answer.json() if answer.status_code == 400 else None
+
+    found = until(refusal)
+    assert found["status"] == 400
+    assert str(found["error"]).startswith("There is no record at that place")
 
 
 def test_there_are_no_more_consumers_than_there_may_be_and_idle_ones_go(

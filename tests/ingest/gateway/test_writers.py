@@ -142,8 +142,9 @@ def test_one_that_is_killed_takes_nothing_along_that_is_not_told_and_is_replaced
 
 def test_they_end_with_a_gateway_that_is_killed(caller: Caller) -> None:
     (writer,) = writers_of(caller)
-    os.kill(caller.process.process.pid, signal.SIGKILL)
+    caller.process.kill()
     until(lambda: not Path(f"/proc/{writer}").exists())
+    assert caller.process.process.returncode == -signal.SIGKILL
 
 
 def test_without_them_the_gateway_writes_itself(stack: Settings, tmp_path: Path, topic: str) -> None:
