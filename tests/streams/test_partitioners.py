@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from strom.errors import StromError
 from strom.settings import AreaSettings, KafkaSettings, Settings, load_settings
+from strom.streams import partitioners
 from strom.streams.admin import admin_client
 from strom.streams.murmur2 import key_hash, murmur2
 from strom.streams.partitioners import ANY, Partitioner
@@ -110,6 +111,19 @@ def test_the_client_library_and_strom_put_a_key_on_the_same_partition(stack: Set
     assert producer.flush(SECONDS) == 0
     lying = {record.key or b"": record.partition for record in lying_in(stack, topic)}
     assert lying == {key: key_hash(key) % 7 for key in keys}
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("by", ["key", "area"])
+def test_many_keys_at_once_get_the_partitions_that_each_gets_alone(
+    stack: Settings, topic: str, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitioners, "_KEYS_REMEMBERED", 5)
+    partitioner = Partitioner(by_area(stack) if by == "area" else stack)
+    keys = [b"haus-%d" % (number % 12) for number in range(50)] + [b"", b"\xff", b"haus-1"]
+    for _ in range(2):
+        assert partitioner.fixed_all(topic, keys) == [partitioner.fixed(topic, key) for key in keys]
+    assert partitioner.knows(topic)
 
 
 @pytest.mark.stack

@@ -9,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from strom.settings import Settings
+from strom.streams.admin import admin_client, topic_names
 from strom.streams.topics import RAW
 from tests.ingest.gateway.calling import PASSWORD, Caller, basic, records_in
+from tests.streams.writing import topic_of
 from tests.waiting import until
 
 pytestmark = pytest.mark.stack
@@ -60,6 +62,23 @@ def test_an_array_is_answered_in_its_order(gateway: Caller, stack: Settings, top
     ]
     assert [record.value for record in records_in(stack, topic)] == [
         str(number).encode() for number in [*range(0, 1000, 2), *range(1, 1000, 2)]
+    ]
+
+
+def test_an_array_for_a_topic_that_was_made_anew_with_fewer_partitions_is_written(
+    gateway: Caller, stack: Settings, unique: Callable[[str], str]
+) -> None:
+    name = topic_of(stack, unique("anew"), partitions=5)
+    messages = [{"value": str(number), "key": f"k{number}"} for number in range(40)]
+    assert gateway.post(f"/produce/{name}", messages).status_code == 200
+    admin = admin_client(stack)
+    admin.delete_topics([name])[name].result()
+    until(lambda: name not in topic_names(stack), "the topic is gone")
+    topic_of(stack, name, partitions=1)
+    answer = gateway.post(f"/produce/{name}", messages)
+    assert answer.status_code == 200, answer.text
+    assert sorted((each["partition"], each["offset"]) for each in answer.json()) == [
+        (0, number) for number in range(40)
     ]
 
 

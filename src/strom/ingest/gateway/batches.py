@@ -1,7 +1,6 @@
 """The books of one request: what Kafka has said of each of its messages."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable
 from functools import partial
 from typing import Protocol
 
@@ -9,8 +8,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Report
 
 from strom.errors import StromError
-from strom.ingest.gateway.messages import NO_TIME, Alike, Message, Messages
-from strom.ingest.gateway.outcome import LATE, Outcome, beginning, not_written, written
+from strom.ingest.gateway.messages import ANY_PARTITION, Message, Messages
+from strom.ingest.gateway.outcome import LATE, Outcome, not_written, written
 from strom.streams.client import error_of
 
 # What Kafka says of all records of a batch, although one of them alone may be meant.
@@ -29,8 +28,6 @@ class Way(Protocol):
     """What a batch asks of whoever sends it."""
 
     def partition_for(self, message: Message) -> int: ...
-
-    def partitions_for(self, alike: Alike) -> Iterable[int]: ...
 
     def alone(self) -> Producer:
         """A producer that sends each message by itself."""
@@ -54,12 +51,6 @@ class Batch:
         self._left = len(messages)
         self._alone: set[int] = set()
 
-    @staticmethod
-    def of(messages: Messages, way: Way, deadline: float) -> "Batch":
-        if isinstance(messages, Alike):
-            return _AlikeBatch(messages, way, deadline)
-        return Batch(messages, way, deadline)
-
     def hand_over(self, producer: Producer) -> None:
         for index, message in enumerate(self._messages):
             self._produce(producer, index, message)
@@ -77,7 +68,7 @@ class Batch:
                 topic, value, key, partition, partial(self._reported, index), None, timestamp, headers
             )
         except (BufferError, KafkaException, StromError) as error:
-            self._failed(index, _kafka_error(error))
+            self._failed(index, kafka_error(error))
 
     def _reported(self, index: int, error: KafkaError | None, report: Report) -> None:
         if error is not None:
@@ -90,7 +81,7 @@ class Batch:
 
     def _failed(self, index: int, error: KafkaError) -> None:
         """Kafka refuses a whole batch for one record in it: each goes again by itself, perhaps one of another caller."""
-        if error.code() in _OF_THE_BATCH and index not in self._alone:
+        if index not in self._alone and self._may_be_written_alone(index, error):
             self._alone.add(index)
             self._produce(self._way.alone(), index, self._messages[index])
             return
@@ -101,101 +92,17 @@ class Batch:
         if not self._left:
             self._settle()
 
+    def _may_be_written_alone(self, index: int, error: KafkaError) -> bool:
+        if error.code() == KafkaError._UNKNOWN_PARTITION:  # nobody asked for it if the topic was made anew
+            return self._messages[index].partition == ANY_PARTITION
+        return error.code() in _OF_THE_BATCH
+
     def _settle(self) -> None:
         if not self.done.done():
             self.done.set_result(self._outcomes)
 
 
-class _AlikeBatch(Batch):
-    """One callback for all messages, which is half the work: whose report it is, is told by its key.
-
-    Messages of one key go to one partition, and what is written there is reported in the order in which it was handed
-    over: so the second report of a key is that of its second message. What is not written may be reported before what
-    was sent earlier; from the first such report on, the value tells whose it is.
-    """
-
-    def __init__(self, alike: Alike, way: Way, deadline: float) -> None:
-        super().__init__(alike, way, deadline)
-        self._alike = alike
-        self._next, self._following = _by_key(alike.keys)
-        self._in_order = True
-
-    def hand_over(self, producer: Producer) -> None:
-        topic, values, keys, headers = (
-            self._alike.topic,
-            self._alike.values,
-            self._alike.keys,
-            self._alike.headers,
-        )
-        try:
-            partitions = self._way.partitions_for(self._alike)
-        except StromError as error:
-            for index in range(len(keys)):
-                self._failed(index, _kafka_error(error))
-            return
-        produce, came = producer.produce, self._receiver()
-        refused: dict[int, KafkaError] = {}
-        for index, (value, key, partition) in enumerate(zip(values, keys, partitions, strict=False)):
-            try:
-                produce(topic, value, key, partition, came, None, NO_TIME, headers)
-            except (BufferError, KafkaException) as error:
-                refused[index] = _kafka_error(error)
-        if refused:  # no report has come yet
-            self._next, self._following = _by_key(keys, refused)
-            for index, why in refused.items():
-                self._failed(index, why)
-
-    def _receiver(self) -> Callable[[KafkaError | None, Report], None]:
-        """Called for every message, so all that it needs is at hand, and what `written` does is done in place."""
-        outcomes, head = self._outcomes, beginning(self._alike.topic)
-
-        def came(error: KafkaError | None, report: Report) -> None:
-            if error is not None:
-                self._in_order = False
-                self._failed(self._by_value(report), error)
-                return
-            if self._in_order:
-                key = report.key() or b""
-                first = self._next
-                index = first[key]
-                first[key] = self._following[index]
-            else:
-                index = self._by_value(report)
-            outcomes[index] = (
-                f'{head}{report.partition()},"offset":{report.offset()},"timestamp":{report.timestamp()[1]}}}'
-            )
-            self._left -= 1
-            if not self._left:
-                self._settle()
-
-        return came
-
-    def _by_value(self, report: Report) -> int:
-        """The first message of this key and value that has no report yet; of two that are the same, either will do."""
-        key, value = report.key() or b"", report.value() or b""
-        before, index = -1, self._next[key]
-        while self._alike.values[index].encode() != value:
-            before, index = index, self._following[index]
-        if before < 0:
-            self._next[key] = self._following[index]
-        else:
-            self._following[before] = self._following[index]
-        return index
-
-
-def _by_key(keys: list[bytes], without: Container[int] = ()) -> tuple[dict[bytes, int], list[int]]:
-    """The index of the first message of each key, and for each message that of the next one of its key."""
-    first: dict[bytes, int] = {}
-    following = [-1] * len(keys)
-    for index in range(len(keys) - 1, -1, -1):
-        if index not in without:
-            key = keys[index]
-            following[index] = first.get(key, -1)
-            first[key] = index
-    return first, following
-
-
-def _kafka_error(error: BufferError | KafkaException | StromError) -> KafkaError:
+def kafka_error(error: BufferError | KafkaException | StromError) -> KafkaError:
     if isinstance(error, BufferError):
         return KafkaError(KafkaError._QUEUE_FULL)
     if isinstance(error, KafkaException):

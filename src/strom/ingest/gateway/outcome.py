@@ -1,8 +1,8 @@
 """What became of messages that were sent: the answer if all are written, and for each of them the truth if not."""
 
-import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import orjson
 from confluent_kafka import KafkaError
 from confluent_kafka import Message as Report
 
@@ -18,7 +18,7 @@ class NotWritten(NamedTuple):
     written: str = NO
 
 
-Outcome = str | NotWritten  # what a caller is told of a record that is written, in JSON; or why it is not
+Outcome = dict[str, Any] | NotWritten  # what a caller is told of a record that is written; or why it is not
 
 _REFUSALS = {
     KafkaError.MSG_SIZE_TOO_LARGE: NotWritten(413, "it is larger than the topic takes"),
@@ -50,28 +50,28 @@ def not_written(error: KafkaError) -> NotWritten:
     return NotWritten(503, f"Kafka says: {error.str() or error.name()}", NO if broker_said_no else UNKNOWN)
 
 
-def beginning(topic: str) -> str:
-    """Of what is told of a record; a topic's name needs no escape."""
-    return f'{{"topic":"{topic}","partition":'
+def place(topic: str | None, partition: int | None, offset: int | None, timestamp: int) -> dict[str, Any]:
+    """What a caller is told of a record that is written."""
+    return {"topic": topic, "partition": partition, "offset": offset, "timestamp": timestamp}
 
 
-def written(report: Report) -> str:
-    """Said at once: a report has a copy of the whole message, and should not be kept."""
-    return f'{beginning(report.topic() or "")}{report.partition()},"offset":{report.offset()},"timestamp":{report.timestamp()[1]}}}'
+def written(report: Report) -> dict[str, Any]:
+    """Taken from it at once: a report has a copy of the whole message, and should not be kept."""
+    return place(report.topic(), report.partition(), report.offset(), report.timestamp()[1])
 
 
 def answer_one(message: Message, outcome: Outcome) -> Answer:
     """One object."""
     if isinstance(outcome, NotWritten):
         raise _problem([message], [outcome], single=True)
-    return json_answer(outcome.encode())
+    return json_answer(orjson.dumps(outcome))
 
 
 def answer_all(messages: Messages, outcomes: list[Outcome], *, single: bool) -> Answer:
     """An array in the order of the messages."""
     try:
-        return json_answer(f"[{','.join(outcomes)}]".encode())  # type: ignore[arg-type]
-    except TypeError:  # one is not written; cheaper than to ask each of a thousand
+        return json_answer(orjson.dumps(outcomes))
+    except TypeError:  # one is not written, and has no JSON; cheaper than to ask each of a thousand
         raise _problem(messages, outcomes, single=single) from None
 
 
@@ -94,4 +94,4 @@ def _told(message: Message, outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, NotWritten):
         told = {"written": outcome.written, "topic": message.topic}
         return told | {"error": outcome.sentence, "status": outcome.status}
-    return {"written": YES, **json.loads(outcome)}
+    return {"written": YES, **outcome}

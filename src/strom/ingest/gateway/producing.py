@@ -7,15 +7,16 @@ has to wake it for each. It knows no HTTP.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
-from itertools import repeat
+from collections.abc import Callable
 
 from confluent_kafka import KafkaError, Producer
 
-from strom.ingest.gateway.answers import overloaded
+from strom.errors import StromError
+from strom.ingest.gateway.alike_batch import AlikeBatch
+from strom.ingest.gateway.answers import kafka_away, overloaded
 from strom.ingest.gateway.batches import Batch
 from strom.ingest.gateway.counters import Counters
-from strom.ingest.gateway.messages import ANY_PARTITION, Alike, Message, Messages
+from strom.ingest.gateway.messages import Alike, Message, Messages
 from strom.ingest.gateway.outcome import Outcome
 from strom.settings import Settings
 from strom.streams.partitioners import Partitioner
@@ -58,7 +59,12 @@ class Sender:
             return []
         if self._counters.in_flight + count > self._limit:
             raise overloaded(f"More than {self._limit:,} messages (gateway.inflight) would be under way")
-        batch = Batch.of(messages, self, time.monotonic() + self._seconds)
+        deadline = time.monotonic() + self._seconds
+        if isinstance(messages, Alike):
+            batch: Batch = AlikeBatch(messages, self, deadline)
+            await self._learn_partitions(messages.topic)
+        else:
+            batch = Batch(messages, self, deadline)
         self._number = number = self._number + 1
         self._under_way[number] = batch
         self._counters.in_flight += count
@@ -88,11 +94,8 @@ class Sender:
         asked = message.partition
         return asked if asked >= 0 else self._partitioner.partition(message.topic, message.key)
 
-    def partitions_for(self, alike: Alike) -> Iterable[int]:
-        if self._partitioner.is_by_key:
-            return repeat(ANY_PARTITION)
-        places = {key: self._partitioner.partition(alike.topic, key) for key in set(alike.keys)}
-        return [places[key] for key in alike.keys]
+    def partitions_for(self, alike: Alike) -> list[int]:
+        return self._partitioner.fixed_all(alike.topic, alike.keys)
 
     def alone(self) -> Producer:
         if self._single is None:
@@ -103,6 +106,15 @@ class Sender:
         """A message has failed: is it Kafka, or this producer?"""
         self._fatal = self._fatal or error.fatal() or error.code() == KafkaError._FATAL
         self._on_failure()
+
+    async def _learn_partitions(self, topic: str) -> None:
+        """Kafka is asked once, while the loop goes on."""
+        if not self._partitioner.knows(topic):
+            try:
+                await asyncio.to_thread(self._partitioner.count, topic)
+            except StromError as error:
+                LOG.warning("how many partitions %s has cannot be found out: %s", topic, error)
+                raise kafka_away() from None
 
     def _open(self, **more: int) -> Producer:
         # A message that is given up is told to its caller, who knows whether to send it again.

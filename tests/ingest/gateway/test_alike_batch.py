@@ -1,0 +1,204 @@
+"""The books of an array, with reports in every order that the client library may tell them in."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+from confluent_kafka import Message as Report
+
+from strom.errors import StromError
+from strom.ingest.gateway.alike_batch import AlikeBatch
+from strom.ingest.gateway.messages import Alike, Message
+from strom.ingest.gateway.outcome import LATE, NotWritten, Outcome
+
+Called = Callable[[KafkaError | None, Report], None]
+TIMED_OUT = KafkaError(KafkaError._MSG_TIMED_OUT)
+GONE = KafkaError(KafkaError._UNKNOWN_PARTITION)
+TIME = 5
+FIRST_OFFSETS = {0: 100, 1: 200}  # of the partitions
+
+
+class Handed:
+    """Takes messages as a producer does, and keeps what is to be called."""
+
+    def __init__(self, room: int = 99) -> None:
+        self.messages: list[tuple[Called, int, bytes, bytes]] = []
+        self._room = room
+
+    def produce(self, _: str, value: str | bytes, key: bytes, partition: int, called: Any, *__: Any) -> None:
+        if len(self.messages) == self._room:
+            raise BufferError
+        self.messages.append((called, partition, key, value.encode() if isinstance(value, str) else value))
+
+    def report(self, index: int, offset: int, error: KafkaError | None = None) -> None:
+        called, partition, key, value = self.messages[index]
+        report = Report(
+            topic="t",
+            key=key,
+            value=value,
+            partition=partition,
+            offset=offset,
+            error=error,
+            timestamp=(1, TIME),
+        )
+        called(error, report)
+
+
+class Way:
+    """Keys that begin with a capital go to the second partition."""
+
+    def __init__(self) -> None:
+        self.one_by_one = Handed()
+        self.knows_partitions = True
+
+    def partition_for(self, _: Message) -> int:
+        return -1
+
+    def partitions_for(self, alike: Alike) -> list[int]:
+        if not self.knows_partitions:
+            raise StromError("no broker")
+        return [int(key[:1].isupper()) for key in alike.keys]
+
+    def alone(self) -> Any:
+        return self.one_by_one
+
+    def notice(self, _: KafkaError) -> None:
+        pass
+
+
+def array(keys: str, values: str = "") -> Alike:
+    return Alike(
+        "t", [*values] or [f"v{index}" for index in range(len(keys))], [key.encode() for key in keys]
+    )
+
+
+def told(found: list[Outcome]) -> list[tuple[int, int] | None]:
+    """Partition and offset of each."""
+    return [None if isinstance(each, NotWritten) else (each["partition"], each["offset"]) for each in found]
+
+
+def outcomes(
+    alike: Alike, reported: Sequence[int], failed: Sequence[int] = (), room: int = 99
+) -> list[tuple[int, int] | None]:
+    """With reports in this order; what does not fail gets the next offset of its partition, in the order of the array."""
+
+    async def run() -> list[Outcome]:
+        batch, handed = AlikeBatch(alike, Way(), 0.0), Handed(room)
+        batch.hand_over(handed)  # type: ignore[arg-type]
+        offsets = written(alike, [*failed, *range(room, len(alike))])
+        for index in reported:
+            place = offsets[index]
+            handed.report(index, -1 if place is None else place[1], None if place else TIMED_OUT)
+        return await batch.done
+
+    return told(asyncio.run(run()))
+
+
+def written(alike: Alike, failed: Sequence[int]) -> list[tuple[int, int] | None]:
+    """Where the messages lie in truth."""
+    following = {number: itertools.count(first) for number, first in FIRST_OFFSETS.items()}
+    partitions = Way().partitions_for(alike)
+    return [
+        None if index in failed else (each, next(following[each])) for index, each in enumerate(partitions)
+    ]
+
+
+def in_order(order: Sequence[int], partitions: Sequence[int]) -> bool:
+    """Whether this is how the reports of messages that are all written may come."""
+    return all(
+        [each for each in order if partitions[each] == number]
+        == sorted(each for each in order if partitions[each] == number)
+        for number in FIRST_OFFSETS
+    )
+
+
+@pytest.mark.parametrize("keys", ["abc", "aBc", "AAbb", "aAaA", "AbBa"])
+def test_partitions_are_reported_in_any_order_and_each_message_gets_its_own_place(keys: str) -> None:
+    alike = array(keys)
+    partitions = Way().partitions_for(alike)
+    orders = [each for each in itertools.permutations(range(len(keys))) if in_order(each, partitions)]
+    assert orders
+    for order in orders:
+        assert outcomes(alike, order) == written(alike, [])
+
+
+@pytest.mark.parametrize("failed", [(1,), (2,), (1, 3), (0, 1, 2, 3)])
+@pytest.mark.parametrize("keys", ["aaaa", "aAaA", "abcd"])
+def test_what_failed_is_told_of_the_right_one_though_it_is_reported_before_what_was_sent_earlier(
+    keys: str, failed: tuple[int, ...]
+) -> None:
+    alike = array(keys)
+    rest = [index for index in range(4) if index not in failed]
+    for before in range(failed[0] + 1):
+        order = [*rest[:before], *failed, *rest[before:]]
+        assert outcomes(alike, order, failed) == written(alike, failed)
+
+
+@pytest.mark.parametrize("keys", ["aaaa", "aAaA", "abcd"])
+def test_wherever_failures_are_reported_nobody_is_told_a_place_that_is_not_his(keys: str) -> None:
+    alike = array(keys)
+    partitions = Way().partitions_for(alike)
+    for failed in ([1], [0, 2], [3]):
+        for order in itertools.permutations(range(4)):
+            if in_order([each for each in order if each not in failed], partitions):
+                found = outcomes(alike, order, failed)
+                assert found in (written(alike, failed), [None] * 4)
+
+
+def test_of_two_messages_that_are_the_same_each_report_is_taken_once() -> None:
+    found = outcomes(array("aaa", "xxy"), [1, 0, 2], failed=[1])
+    assert sorted(found[:2], key=str) == [(0, 100), None]
+    assert found[2] == (0, 101)
+
+
+def test_what_the_client_has_no_room_for_is_told_and_the_others_keep_their_places() -> None:
+    alike = array("aAbab")
+    assert outcomes(alike, [0, 2, 1], room=3) == [*written(alike, [])[:3], None, None]
+
+
+def test_what_is_given_up_keeps_what_was_reported() -> None:
+    async def run() -> AlikeBatch:
+        batch, handed = AlikeBatch(array("aAa"), Way(), 0.0), Handed()
+        batch.hand_over(handed)  # type: ignore[arg-type]
+        handed.report(0, 100)
+        batch.give_up()
+        assert told(await batch.done) == [(0, 100), None, None]
+        handed.report(1, 200)  # too late for anybody
+        handed.report(2, 101)
+        return batch
+
+    assert asyncio.run(run()).failed == 2
+
+
+def test_a_partition_that_is_gone_is_not_the_callers_fault_and_the_message_goes_where_the_client_puts_it() -> (
+    None
+):
+    async def run() -> list[Outcome]:
+        way, handed = Way(), Handed()
+        batch = AlikeBatch(array("aAb"), way, 0.0)
+        batch.hand_over(handed)  # type: ignore[arg-type]
+        handed.report(0, 100)
+        handed.report(1, -1, GONE)
+        handed.report(2, 101)
+        assert [(partition, key) for _, partition, key, _ in way.one_by_one.messages] == [(-1, b"A")]
+        way.one_by_one.report(0, 102)
+        return await batch.done
+
+    assert [each["offset"] for each in asyncio.run(run()) if isinstance(each, dict)] == [100, 102, 101]
+
+
+def test_without_a_broker_to_tell_the_partitions_nothing_is_handed_over() -> None:
+    async def run() -> list[Outcome]:
+        way, handed = Way(), Handed()
+        way.knows_partitions = False
+        batch = AlikeBatch(array("ab"), way, 0.0)
+        batch.hand_over(handed)  # type: ignore[arg-type]
+        assert not handed.messages
+        return await batch.done
+
+    found = asyncio.run(run())
+    assert [each.status for each in found if isinstance(each, NotWritten)] == [503, 503]
+    assert LATE not in found
