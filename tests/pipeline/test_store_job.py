@@ -57,6 +57,21 @@ def test_the_lake_holds_a_reading_once_if_other_stages_go_on_where_some_were_kil
     assert_tables_are_the_function_of(own, spark, sent)
 
 
+def test_what_was_planned_ahead_for_a_large_batch_is_left_where_it_does_not_fit(
+    job: StoreJob, own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a large batch: one with repeats, an empty one, a small one."""
+    monkeypatch.setattr("strom.pipeline.portions.MOST_CELLS", 2)
+    sent = numbered([reading(at=START + m * 60_000, import_wh=m, voltage_l1_v=230) for m in range(40)])
+    job.process(batch(spark, sent[:20]), 0)
+    job.process(batch(spark, [*sent[20:30], *sent[25:30]]), 1)
+    job.process(batch(spark, []), 2)
+    job.process(batch(spark, sent[30:36]), 3)
+    job.process(batch(spark, sent[36:38]), 4)
+    job.process(batch(spark, sent[38:]), 5)
+    assert_tables_are_the_function_of(own, spark, sent)
+
+
 def test_an_empty_batch_changes_nothing(job: StoreJob, own: Settings, spark: SparkSession) -> None:
     job.process(batch(spark, []), 0)
     assert fetch(own, "SELECT * FROM meters") == []

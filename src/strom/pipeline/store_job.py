@@ -5,7 +5,8 @@ the marks of what was taken in is committed; Kafka confirms what is told before 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +22,7 @@ from strom.pipeline.alerts.habits import Spikes
 from strom.pipeline.alerts.runs import Runs
 from strom.pipeline.alerts.silence import Silences, arrivals, lasting
 from strom.pipeline.alerts.voltage import Voltages
+from strom.pipeline.beside import Beside
 from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
 from strom.pipeline.garbage import uncollected
 from strom.pipeline.held import held
@@ -29,7 +31,7 @@ from strom.pipeline.lake.commit_marks import later_marks, moved
 from strom.pipeline.late import counts, set_aside, take_back, too_late
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
-from strom.pipeline.portions import portions
+from strom.pipeline.portions import is_large, portions
 from strom.pipeline.profile import update_series
 from strom.pipeline.profile_rows import Changed
 from strom.pipeline.readings import ALL_FIELDS
@@ -44,6 +46,16 @@ from strom.store.mark_tables import LAKE, Mark, load_marks, save_marks
 from strom.store.meter_tables import load_states
 from strom.store.schema import ensure_schema
 from strom.store.writes import PIPELINE, Work, Writer
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What Spark is asked of some readings."""
+
+    readings: DataFrame
+    moments: DataFrame
+    cells: DataFrame
+    kept: DataFrame | None = None  # the cells, if they are held
 
 
 class StoreJob:
@@ -70,6 +82,7 @@ class StoreJob:
         self._job = "+".join(self.stages)
         self._late_ms = settings.late_ms
         self._by_arrival = by_arrival
+        self._was_large = False
         self._archive = Archive(spark, settings.lake_root, self._late_ms)
         self._voltages = Voltages(self._limits, self._archive)
         self._runs = Runs(self._limits, self._archive)
@@ -93,14 +106,18 @@ class StoreJob:
         """Take in one micro-batch; repeating it changes nothing, whatever its number is then."""
         with self._writer.work() as work:
             before = load_marks(work, self._job)
-            with held(fresh_readings(batch, before)) as fresh:
+            with held(fresh_readings(batch, before)) as fresh, self._asking(fresh) as asking:
                 reached = reached_marks(fresh, self._late_ms)
                 fresh = each_once(fresh) if reached.repeated else fresh
                 with self._archived(work, fresh, reached, before):
                     if reached.count and self.stages != ("archive",):
-                        self._tables(work, self._timely(work, fresh, reached.late), reached.count)
+                        timely = self._timely(work, fresh, reached.late)
+                        asked = asking.result() if asking is not None else None
+                        same = asked is not None and asked.readings is timely
+                        self._tables(work, asked if asked and same else self._ask(timely), reached.count)
                 self._outbox.confirm()
                 save_marks(work, self._job, reached.marks)
+        self._was_large = is_large(reached.count)
         self.strangers.took(number, reached.count)
 
     def take_again(self, read: Callable[[], DataFrame], also: Callable[[Work], None]) -> None:
@@ -111,7 +128,7 @@ class StoreJob:
         with self._writer.work() as work, held(read()) as readings:
             count, late = counts(readings, self._late_ms)
             take_back(work, readings, self._late_ms)
-            self._tables(work, self._timely(work, readings, late), count, again=True)
+            self._tables(work, self._ask(self._timely(work, readings, late)), count, again=True)
             self._outbox.confirm()
             also(work)
 
@@ -164,13 +181,36 @@ class StoreJob:
         self._writer.close()
         self._timer_writer.close()
 
-    def _tables(self, work: Work, fresh: DataFrame, count: int, *, again: bool = False) -> None:
+    def _ask(self, readings: DataFrame) -> "_Asked":
+        moments = native.moments(readings)
+        return _Asked(readings, moments, native.cells(moments, self._limits))
+
+    @contextmanager
+    def _asking(self, readings: DataFrame) -> Iterator["Beside[_Asked] | None"]:
+        """Plans for the cells while Spark reads the readings, if the batch is likely to be large, as the last one was."""
+        if not self._was_large:
+            yield None
+            return
+        with ExitStack() as kept:
+
+            def plan() -> _Asked:
+                asked = self._ask(readings)
+                return replace(asked, kept=kept.enter_context(held(asked.cells)))
+
+            planning = Beside(plan, "strom-plan")
+            try:
+                yield planning
+            finally:
+                planning.join()
+
+    def _tables(self, work: Work, asked: "_Asked", count: int, *, again: bool = False) -> None:
         """`again`: also what is as it was is judged by the rules that hold now."""
-        moments = native.moments(fresh)
         with uncollected():
-            for portion in portions(native.cells(moments, self._limits), count):
+            for portion in portions(asked.cells, count, asked.kept):
                 if portion.cells:
-                    self._portion(work, portion.of(fresh), portion.of(moments), portion.cells, again)
+                    self._portion(
+                        work, portion.of(asked.readings), portion.of(asked.moments), portion.cells, again
+                    )
 
     def _portion(
         self, work: Work, fresh: DataFrame, moments: DataFrame, cells: Sequence[Cell], again: bool

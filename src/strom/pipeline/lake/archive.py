@@ -1,13 +1,13 @@
 """Keeps every reading in the Delta table `readings`, typed and by date; reads it back for meters that need it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.domain.reading import NUMBER_FIELDS
+from strom.pipeline.beside import Beside
 from strom.pipeline.given import given
 from strom.pipeline.lake import commit_marks
 from strom.pipeline.late import NEVER_LATE_MS, too_late
@@ -30,26 +30,6 @@ _TAIL = ("meter_number", "other", "flags", "origin")
 COLUMNS = (*_HEAD, *NUMBER_FIELDS, *_TAIL)
 
 
-class _Beside(InheritableThread):
-    """Work in a thread of its own, under the same query; `result` raises what it raised."""
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._error: BaseException | None = None
-        super().__init__(target=self._kept, args=(work,), name="strom-archive")
-        self.start()
-
-    def result(self) -> None:
-        self.join()
-        if self._error is not None:
-            raise self._error
-
-    def _kept(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as error:
-            self._error = error
-
-
 class Archive:
     """The lake's `readings`. Each append tells in its commit which marks it reaches."""
 
@@ -61,7 +41,7 @@ class Archive:
         self.path = f"{root.rstrip('/')}/{TABLE}"
         self._made = False
         self._newest: tuple[int, list[Mark]] | None = None  # as of a version, the marks of the last append
-        self._running: _Beside | None = None
+        self._running: Beside[None] | None = None
 
     def append(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> None:
         """Add these readings. What the lake holds already must not be among them."""
@@ -77,7 +57,7 @@ class Archive:
     @contextmanager
     def appending(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> Iterator[None]:
         """Append beside the work of the block; behind it, and whenever the block reads the lake, it is there."""
-        self._running = _Beside(lambda: self.append(fresh, count, marks))
+        self._running = Beside(lambda: self.append(fresh, count, marks), "strom-archive")
         try:
             yield
         except BaseException:
