@@ -113,8 +113,9 @@ class StoreJob:
                     if reached.count and self.stages != ("archive",):
                         timely = self._timely(work, fresh, reached.late)
                         asked = asking.result() if asking is not None else None
-                        same = asked is not None and asked.readings is timely
-                        self._tables(work, asked if asked and same else self._ask(timely), reached.count)
+                        if asked is None or asked.readings is not timely:
+                            asked = self._ask(timely)
+                        self._tables(work, asked, reached.count)
                 self._outbox.confirm()
                 save_marks(work, self._job, reached.marks)
         self._was_large = is_large(reached.count)
@@ -188,7 +189,7 @@ class StoreJob:
     @contextmanager
     def _asking(self, readings: DataFrame) -> Iterator["Beside[_Asked] | None"]:
         """Plans for the cells while Spark reads the readings, if the batch is likely to be large, as the last one was."""
-        if not self._was_large:
+        if not self._was_large or self.stages == ("archive",):
             yield None
             return
         with ExitStack() as kept:

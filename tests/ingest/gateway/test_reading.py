@@ -243,7 +243,7 @@ def test_one_request_at_a_time_uses_a_consumer(
 ) -> None:
     path = f"/consume/{unique('group')}/one/{topic}"
     until(lambda: _waiting(gateway, path)).close()
-    until(lambda: gateway.post(path, {"timeout": 0}).status_code == 200)
+    assert until(lambda: gateway.post(path, {"timeout": 0}).status_code == 200, "the consumer is free again")
 
 
 def test_what_a_caller_that_hung_up_did_not_get_comes_again(

@@ -57,12 +57,13 @@ class Sender:
         count = len(messages)
         if not count:
             return []
+        if isinstance(messages, Alike):
+            await self._learn_partitions(messages.topic)
         if self._counters.in_flight + count > self._limit:
             raise overloaded(f"More than {self._limit:,} messages (gateway.inflight) would be under way")
         deadline = time.monotonic() + self._seconds
         if isinstance(messages, Alike):
             batch: Batch = AlikeBatch(messages, self, deadline)
-            await self._learn_partitions(messages.topic)
         else:
             batch = Batch(messages, self, deadline)
         self._number = number = self._number + 1
