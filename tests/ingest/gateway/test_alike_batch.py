@@ -2,11 +2,12 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, KafkaError
 from confluent_kafka import Message as Report
 
 from strom.errors import StromError
@@ -17,20 +18,33 @@ from strom.ingest.gateway.outcome import LATE, NotWritten, Outcome
 Called = Callable[[KafkaError | None, Report], None]
 TIMED_OUT = KafkaError(KafkaError._MSG_TIMED_OUT)
 GONE = KafkaError(KafkaError._UNKNOWN_PARTITION)
-TIME = 5
+OUR_TIME, KAFKAS_TIME = TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
 FIRST_OFFSETS = {0: 100, 1: 200}  # of the partitions
 
 
 class Handed:
     """Takes messages as a producer does, and keeps what is to be called."""
 
-    def __init__(self, room: int = 99) -> None:
+    def __init__(self, room: int = 99, time: int = OUR_TIME) -> None:
         self.messages: list[tuple[Called, int, bytes, bytes]] = []
+        self.sent_at = 0
         self._room = room
+        self._time = time
 
-    def produce(self, _: str, value: str | bytes, key: bytes, partition: int, called: Any, *__: Any) -> None:
+    def produce(
+        self,
+        _: str,
+        value: str | bytes,
+        key: bytes,
+        partition: int,
+        called: Any,
+        __: None,
+        timestamp: int,
+        *___: Any,
+    ) -> None:
         if len(self.messages) == self._room:
             raise BufferError
+        self.sent_at = timestamp
         self.messages.append((called, partition, key, value.encode() if isinstance(value, str) else value))
 
     def report(self, index: int, offset: int, error: KafkaError | None = None) -> None:
@@ -39,10 +53,10 @@ class Handed:
             topic="t",
             key=key,
             value=value,
-            partition=partition,
+            partition=max(partition, 0),  # the client library's choice
             offset=offset,
             error=error,
-            timestamp=(1, TIME),
+            timestamp=(self._time, self.sent_at if self._time == OUR_TIME else 7000 + offset),
         )
         called(error, report)
 
@@ -77,7 +91,8 @@ def array(keys: str, values: str = "") -> Alike:
 
 def told(found: list[Outcome]) -> list[tuple[int, int] | None]:
     """Partition and offset of each."""
-    return [None if isinstance(each, NotWritten) else (each["partition"], each["offset"]) for each in found]
+    places = [None if isinstance(each, NotWritten) else json.loads(each) for each in found]
+    return [each and (each["partition"], each["offset"]) for each in places]
 
 
 def outcomes(
@@ -123,6 +138,22 @@ def test_partitions_are_reported_in_any_order_and_each_message_gets_its_own_plac
     assert orders
     for order in orders:
         assert outcomes(alike, order) == written(alike, [])
+
+
+@pytest.mark.parametrize("failed", [None, 3])
+@pytest.mark.parametrize("time", [OUR_TIME, KAFKAS_TIME])
+def test_each_is_told_the_time_that_its_record_has(time: int, failed: int | None) -> None:
+    async def run() -> tuple[list[Outcome], int]:
+        batch, handed = AlikeBatch(array("aAbB"), Way(), 0.0), Handed(time=time)
+        batch.hand_over(handed)  # type: ignore[arg-type]
+        for index, offset in enumerate([100, 200, 101, 201]):
+            handed.report(index, offset, TIMED_OUT if index == failed else None)
+        return await batch.done, handed.sent_at
+
+    found, sent_at = asyncio.run(run())
+    times = [json.loads(each)["timestamp"] for each in found if not isinstance(each, NotWritten)]
+    expected = [sent_at] * 4 if time == OUR_TIME else [7100, 7200, 7101, 7201]
+    assert times == (expected if failed is None else expected[:failed])
 
 
 @pytest.mark.parametrize("failed", [(1,), (2,), (1, 3), (0, 1, 2, 3)])
@@ -187,7 +218,7 @@ def test_a_partition_that_is_gone_is_not_the_callers_fault_and_the_message_goes_
         way.one_by_one.report(0, 102)
         return await batch.done
 
-    assert [each["offset"] for each in asyncio.run(run()) if isinstance(each, dict)] == [100, 102, 101]
+    assert told(asyncio.run(run())) == [(0, 100), (0, 102), (0, 101)]
 
 
 def test_without_a_broker_to_tell_the_partitions_nothing_is_handed_over() -> None:

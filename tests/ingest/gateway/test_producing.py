@@ -65,6 +65,16 @@ def test_an_array_is_answered_in_its_order(gateway: Caller, stack: Settings, top
     ]
 
 
+def test_where_kafka_stamps_records_itself_an_array_is_told_its_times(
+    gateway: Caller, stack: Settings, unique: Callable[[str], str]
+) -> None:
+    name = topic_of(stack, unique("stamped"), config={"message.timestamp.type": "LogAppendTime"})
+    messages = [{"value": str(number), "key": f"k{number}"} for number in range(40)]
+    told = gateway.post(f"/produce/{name}", messages).json()
+    lying = {(record.partition, record.offset): record.at_ms for record in records_in(stack, name)}
+    assert {(each["partition"], each["offset"]): each["timestamp"] for each in told} == lying
+
+
 def test_an_array_for_a_topic_that_was_made_anew_with_fewer_partitions_is_written(
     gateway: Caller, stack: Settings, unique: Callable[[str], str]
 ) -> None:

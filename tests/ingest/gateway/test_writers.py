@@ -59,6 +59,7 @@ def test_each_message_is_answered_by_its_place_and_counted_once(
         for message, place in zip(messages, answer.json(), strict=True):
             record = found[place["partition"], place["offset"]]
             assert (record.value, record.key) == (message["value"].encode(), message["key"].encode())
+            assert record.at_ms == place["timestamp"]
     assert caller.metric("written_total") - before == 20 * 200
 
 

@@ -1,29 +1,33 @@
 """The books of an array whose messages are alike: the least work for each of them.
 
 Their partitions are chosen here. What is written to one partition is reported in the order in which it was handed over,
-so that offsets in their order are all that needs to be kept of a report. What is not written may be reported before what was
+so that offsets in their order are all that needs to be kept of a report: all messages get the same time from here, and a
+topic that puts its own in its place says so in the first report. What is not written may be reported before what was
 sent earlier: from the first such report on, key and value tell whose it is. A report that fits nothing puts the whole array
 in doubt, and the caller is told so.
 """
 
 import logging
+import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import repeat
 from operator import length_hint
 from typing import Any, Protocol
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import TIMESTAMP_CREATE_TIME, KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Report
 
 from strom.errors import StromError
 from strom.ingest.gateway.batches import Batch, Way, kafka_error
-from strom.ingest.gateway.messages import NO_TIME, Alike
-from strom.ingest.gateway.outcome import LATE, NotWritten, place
+from strom.ingest.gateway.messages import Alike
+from strom.ingest.gateway.outcome import LATE, NotWritten, beginning, ending
 
 LOG = logging.getLogger("strom.gateway")
 
-_Written = tuple[list[int | None], list[tuple[int, int]]]  # offsets and times, in the order of the reports
+_Written = tuple[
+    list[int], list[str]
+]  # offsets and, where times are Kafka's own, what is told of them; in their order
 _Unreported = dict[tuple[bytes, bytes], deque[int]]  # indices by key and value
 _Receiver = Callable[[KafkaError | None, Report], None]
 
@@ -40,6 +44,7 @@ class AlikeBatch(Batch):
         self._alike = alike
         self._choose = way.partitions_for
         self._partitions: list[int] = []  # of each message
+        self._sent_at = time.time_ns() // 1_000_000
         self._written: dict[int, _Written] = {}  # by partition
         self._partitions_open = 0
         self._unreported: _Unreported | None = None  # as long as their order tells whose reports they are
@@ -59,8 +64,9 @@ class AlikeBatch(Batch):
         values = iter(alike.values)
         called = map(receivers.__getitem__, self._partitions)
         given: list[Iterable[Any]] = [repeat(alike.topic), values, alike.keys, self._partitions, called]
+        given += repeat(None), repeat(self._sent_at)
         if alike.headers is not None:
-            given += repeat(None), repeat(NO_TIME), repeat(alike.headers)
+            given.append(repeat(alike.headers))
         calls = map(producer.produce, *given)
         refused: dict[int, KafkaError] = {}
         while True:
@@ -82,15 +88,20 @@ class AlikeBatch(Batch):
     def _receiver(self, partition: int, count: int) -> _Receiver:
         """Called for every message, so all that it needs is at hand."""
         written: _Written = [], []
-        self._written[partition] = offsets, times = written
-        add_offset, add_time = offsets.append, times.append
+        self._written[partition] = offsets, endings = written
+        add_offset, add_ending = offsets.append, endings.append
+        has_own_time = False
 
         def came(error: KafkaError | None, report: Report) -> None:
+            nonlocal has_own_time
             if error is not None or self._unreported is not None:
                 self._told_by_value(error, report)
                 return
-            add_offset(report.offset())
-            add_time(report.timestamp())
+            if not offsets:
+                has_own_time = report.timestamp()[0] != TIMESTAMP_CREATE_TIME
+            add_offset(report.offset())  # type: ignore[arg-type]  # there is one if it is written
+            if has_own_time:
+                add_ending(ending(report.timestamp()[1]))
             if len(offsets) == count:
                 self._partitions_open -= 1
                 if not self._partitions_open:
@@ -99,20 +110,28 @@ class AlikeBatch(Batch):
         return came
 
     def _all_written(self) -> None:
-        topic, partitions = self._alike.topic, self._partitions
-        reports = {number: zip(*both, strict=True) for number, both in self._written.items()}
-        in_order = map(next, map(reports.__getitem__, partitions))
+        partitions = self._partitions
+        begins = {number: beginning(self._alike.topic, number) for number in self._written}
+        in_order = map(next, map(self._in_turn().__getitem__, partitions))
         self._outcomes = [
-            {"topic": topic, "partition": partition, "offset": offset, "timestamp": time}
-            for partition, (offset, (_, time)) in zip(partitions, in_order, strict=True)
+            f"{begins[partition]}{offset}{end}"
+            for partition, (offset, end) in zip(partitions, in_order, strict=True)
         ]
         self._settle()
+
+    def _in_turn(self) -> dict[int, Iterator[tuple[int, str]]]:
+        """Offset and what follows it of all that was reported, by partition."""
+        ours = ending(self._sent_at)
+        return {
+            number: zip(offsets, endings or repeat(ours), strict=False)
+            for number, (offsets, endings) in self._written.items()
+        }
 
     def _go_by_value(self, refused: Collection[int] = ()) -> _Unreported:
         """From now on; of the refused no report will come."""
         unreported: _Unreported = defaultdict(deque)
         self._unreported = unreported
-        reports = {number: zip(*both, strict=True) for number, both in self._written.items()}
+        reports = self._in_turn()
         alike = zip(self._partitions, self._alike.keys, self._alike.values, strict=True)
         for index, (partition, key, value) in enumerate(alike):
             if index in refused:
@@ -121,8 +140,8 @@ class AlikeBatch(Batch):
             if report is None:
                 unreported[key, value.encode()].append(index)
             else:
-                offset, (_, time) = report
-                self._outcomes[index] = place(self._alike.topic, partition, offset, time)
+                offset, end = report
+                self._outcomes[index] = f"{beginning(self._alike.topic, partition)}{offset}{end}"
                 self._left -= 1
         return unreported
 

@@ -18,13 +18,12 @@ from strom.ingest.gateway.batches import Batch
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.messages import Alike, Message, Messages
 from strom.ingest.gateway.outcome import Outcome
+from strom.ingest.gateway.producers import Producers
 from strom.settings import Settings
 from strom.streams.partitioners import Partitioner
-from strom.streams.producer import open_producer
 
 LOG = logging.getLogger("strom.gateway")
 
-NAME = "strom-gateway"
 STOP_SECONDS = 10.0
 _TICK, _SLOW_TICK = 0.001, 0.02
 _SLOW_AFTER = 200  # ticks without a confirmation
@@ -32,25 +31,29 @@ _GRACE = 1.0  # after the client library's own time is over
 
 
 class Sender:
-    """`on_failure` is called when a message was not written: Kafka may be away."""
+    """`on_failure` is called when a message was not written: Kafka may be away. `arrays`: it gets nothing but large ones."""
 
     def __init__(
-        self, settings: Settings, counters: Counters, on_failure: Callable[[], None] = lambda: None
+        self,
+        settings: Settings,
+        counters: Counters,
+        on_failure: Callable[[], None] = lambda: None,
+        *,
+        arrays: bool = False,
     ) -> None:
-        self._settings = settings
+        self._arrays = arrays
         self._limit = settings.gateway.inflight
         self._seconds = settings.gateway.send_seconds + _GRACE
         self._counters = counters
         self._on_failure = on_failure
         self._partitioner = Partitioner(settings)
-        self._producer = self._open()
-        self._partitioner.use(self._producer)  # it knows a new partition before anything goes there
-        self._single: Producer | None = None  # sends each message in a batch of its own
+        self._producers = Producers(settings)
         self._under_way: dict[int, Batch] = {}  # by age
         self._number = 0
         self._ticking = False
         self._quiet = 0
         self._fatal = False
+        self._use_for_partitions()
 
     async def send(self, messages: Messages) -> list[Outcome]:
         """Hand over all of them, in this order, and wait until Kafka has said what became of each."""
@@ -66,11 +69,12 @@ class Sender:
             batch: Batch = AlikeBatch(messages, self, deadline)
         else:
             batch = Batch(messages, self, deadline)
+        producer = self._producer()
         self._number = number = self._number + 1
         self._under_way[number] = batch
         self._counters.in_flight += count
         try:
-            batch.hand_over(self._producer)
+            batch.hand_over(producer)
             self._tick_soon()
             outcomes = await batch.done
         finally:
@@ -82,13 +86,11 @@ class Sender:
 
     def close(self) -> None:
         """What is under way has been waited for already, or its callers are gone."""
-        for producer in filter(None, (self._producer, self._single)):
-            producer.flush(STOP_SECONDS)
+        self._producers.flush(STOP_SECONDS)
 
     def poll(self) -> int:
         """Take what the client library has to tell; also while nothing is under way, for its log."""
-        taken = self._producer.poll(0)
-        return taken if self._single is None else taken + self._single.poll(0)
+        return self._producers.poll()
 
     def partition_for(self, message: Message) -> int:
         """The one that the caller asks for, else as everybody's records are spread."""
@@ -99,9 +101,7 @@ class Sender:
         return self._partitioner.fixed_all(alike.topic, alike.keys)
 
     def alone(self) -> Producer:
-        if self._single is None:
-            self._single = self._open(**{"batch.num.messages": 1})
-        return self._single
+        return self._producers.alone()
 
     def notice(self, error: KafkaError) -> None:
         """A message has failed: is it Kafka, or this producer?"""
@@ -117,13 +117,14 @@ class Sender:
                 LOG.warning("how many partitions %s has cannot be found out: %s", topic, error)
                 raise kafka_away() from None
 
-    def _open(self, **more: int) -> Producer:
-        # A message that is given up is told to its caller, who knows whether to send it again.
-        limits = {
-            "message.timeout.ms": round(self._settings.gateway.send_seconds * 1000),
-            "queue.buffering.max.messages": 2 * self._limit,
-        }
-        return open_producer(self._settings, NAME, **limits | more)
+    def _producer(self) -> Producer:
+        """For what is now to be sent."""
+        if not self._arrays:
+            return self._producers.for_messages()
+        return self._producers.for_arrays(len(self._under_way), time.monotonic())
+
+    def _use_for_partitions(self) -> None:
+        self._partitioner.use(self._producer())  # it knows a new partition before anything goes there
 
     def _tick_soon(self) -> None:
         if not self._ticking:
@@ -152,7 +153,6 @@ class Sender:
     def _begin_anew(self) -> None:
         """A producer that has failed for good is of no more use; what it still has is told as unknown."""
         LOG.error("the Kafka producer has failed for good; opening another one")
-        self._producer.purge(in_queue=True, in_flight=True, blocking=False)
-        self._producer.poll(0)
-        self._producer, self._fatal = self._open(), False
-        self._partitioner.use(self._producer)
+        self._producers.begin_anew()
+        self._fatal = False
+        self._use_for_partitions()

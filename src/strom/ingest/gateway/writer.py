@@ -34,7 +34,7 @@ class _Work:
         self._slots = slots
         self._counters = Counters()
         self._told = Counters()  # as of the last result
-        self._sender = Sender(settings, self._counters)
+        self._sender = Sender(settings, self._counters, arrays=True)
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:

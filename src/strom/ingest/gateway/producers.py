@@ -1,0 +1,73 @@
+"""The Kafka producers of one process of the gateway; they differ in how long a batch may grow.
+
+It opens and ends them; what is sent by them, and which one sends it, is for its user to know.
+"""
+
+from confluent_kafka import Producer
+
+from strom.settings import Settings
+from strom.streams.choices import LINGER_MS
+from strom.streams.producer import open_producer
+
+NAME = "strom-gateway"
+# Many small batches are more work for Kafka than the messages in them; but who waits alone waits for nothing. So with
+# this many other arrays under way a batch may grow for so long:
+_ARRAYS_LINGER_MS = ((6, 15), (2, LINGER_MS), (0, 1))
+# Those that share a batch are answered together, so that for a moment there is none.
+_OF_LATE_SECONDS = 0.5
+
+
+class Producers:
+    """Each is opened when it is first needed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open: dict[tuple[int, bool], Producer] = {}
+        self._most_others, self._most_until = 0, 0.0  # of late
+
+    def for_messages(self) -> Producer:
+        """For those that come one by one, or in small arrays: what comes within a moment shares a batch."""
+        return self._with(LINGER_MS)
+
+    def for_arrays(self, others: int, now: float) -> Producer:
+        """For a large one, with so many others under way now."""
+        if others >= self._most_others or now >= self._most_until:
+            self._most_others, self._most_until = others, now + _OF_LATE_SECONDS
+        return self._with(next(linger for least, linger in _ARRAYS_LINGER_MS if self._most_others >= least))
+
+    def alone(self) -> Producer:
+        """Sends each message in a batch of its own."""
+        return self._with(LINGER_MS, alone=True)
+
+    def poll(self) -> int:
+        """Take what they have to tell; how much it was. Whoever is told may open a further one."""
+        return sum([each.poll(0) for each in [*self._open.values()]])
+
+    def flush(self, seconds: float) -> None:
+        for each in self._open.values():
+            each.flush(seconds)
+
+    def begin_anew(self) -> None:
+        """One with a fatal error is of no more use; what they still have is answered with an error."""
+        for each in self._open.values():
+            each.purge(in_queue=True, in_flight=True, blocking=False)
+        self.poll()
+        self._open.clear()
+
+    def _with(self, linger_ms: int, *, alone: bool = False) -> Producer:
+        found = self._open.get((linger_ms, alone))
+        if found is None:
+            gateway = self._settings.gateway
+            more = {"batch.num.messages": 1} if alone else {}
+            found = self._open[linger_ms, alone] = open_producer(
+                self._settings,
+                NAME,
+                **{
+                    # A message that is given up is told to its caller, who knows whether to send it again.
+                    "message.timeout.ms": round(gateway.send_seconds * 1000),
+                    "queue.buffering.max.messages": 2 * gateway.inflight,
+                    "linger.ms": linger_ms,
+                }
+                | more,
+            )
+        return found
