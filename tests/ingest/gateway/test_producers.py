@@ -1,9 +1,15 @@
 """Which of the gateway's producers sends an array: batches grow only where there are others to wait for."""
 
+from collections.abc import Callable
+
 import pytest
+from confluent_kafka import KafkaError, Message
+from confluent_kafka.cimpl import NewPartitions
 
 from strom.ingest.gateway.producers import Producers
 from strom.settings import Settings
+from strom.streams.admin import admin_client
+from tests.streams.writing import SECONDS, topic_of
 
 
 @pytest.fixture
@@ -32,3 +38,29 @@ def test_those_that_have_failed_for_good_are_not_used_again(producers: Producers
     producers.begin_anew()
     after = producers.for_arrays(0, 0.0), producers.for_messages(), producers.alone()
     assert not {*before} & {*after}
+
+
+@pytest.mark.stack
+def test_each_of_them_knows_a_new_partition_before_anything_goes_there(
+    stack: Settings, unique: Callable[[str], str]
+) -> None:
+    topic = topic_of(stack, unique("grows"), partitions=1)
+    producers = Producers(stack)
+    each = [producers.for_messages(), producers.for_arrays(0, 0.0), producers.for_arrays(7, 0.0)]
+    written: list[int | None] = []
+
+    def came(error: KafkaError | None, report: Message) -> None:
+        assert error is None
+        written.append(report.partition())
+
+    for producer in each:
+        producer.produce(topic, b"to know the topic", partition=0, on_delivery=came)
+        assert producer.flush(SECONDS) == 0
+    admin = admin_client(stack)  # gone with it would be the answer
+    admin.create_partitions([NewPartitions(topic, 8)])[topic].result()
+    while len(producers.list_topics(timeout=SECONDS).topics[topic].partitions) != 8:
+        pass
+    for producer in each:
+        producer.produce(topic, b"there", partition=7, on_delivery=came)
+        assert producer.flush(SECONDS) == 0
+    assert written == [0, 0, 0, 7, 7, 7]

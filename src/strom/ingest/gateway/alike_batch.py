@@ -25,9 +25,7 @@ from strom.ingest.gateway.outcome import LATE, NotWritten, beginning, ending
 
 LOG = logging.getLogger("strom.gateway")
 
-_Written = tuple[
-    list[int], list[str]
-]  # offsets and, where times are Kafka's own, what is told of them; in their order
+_Written = tuple[list[int], list[str]]  # offsets, and times as they are told where they are Kafka's own
 _Unreported = dict[tuple[bytes, bytes], deque[int]]  # indices by key and value
 _Receiver = Callable[[KafkaError | None, Report], None]
 

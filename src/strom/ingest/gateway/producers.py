@@ -1,7 +1,9 @@
 """The Kafka producers of one process of the gateway; they differ in how long a batch may grow.
 
-It opens and ends them; what is sent by them, and which one sends it, is for its user to know.
+It opens and ends them; what is sent by them is for its user to know.
 """
+
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -18,11 +20,11 @@ _OF_LATE_SECONDS = 0.5
 
 
 class Producers:
-    """Each is opened when it is first needed."""
+    """The usual one is open from the beginning, each other when it is first needed."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._open: dict[tuple[int, bool], Producer] = {}
+        self._open = self._beginning()
         self._most_others, self._most_until = 0, 0.0  # of late
 
     def for_messages(self) -> Producer:
@@ -39,35 +41,45 @@ class Producers:
         """Sends each message in a batch of its own."""
         return self._with(LINGER_MS, alone=True)
 
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+        """As each of them finds it: all of them know a new partition before anything goes there."""
+        return [each.list_topics(topic, timeout) for each in self._all()][-1]
+
     def poll(self) -> int:
-        """Take what they have to tell; how much it was. Whoever is told may open a further one."""
-        return sum([each.poll(0) for each in [*self._open.values()]])
+        """Take what they have to tell; how much it was."""
+        return sum([each.poll(0) for each in self._all()])
 
     def flush(self, seconds: float) -> None:
-        for each in self._open.values():
+        for each in self._all():
             each.flush(seconds)
 
     def begin_anew(self) -> None:
         """One with a fatal error is of no more use; what they still have is answered with an error."""
-        for each in self._open.values():
+        former = self._all()
+        self._open = self._beginning()
+        for each in former:
             each.purge(in_queue=True, in_flight=True, blocking=False)
-        self.poll()
-        self._open.clear()
+            each.poll(0)
+
+    def _all(self) -> list[Producer]:
+        """Those that are open now; whoever is told of a failure may open a further one."""
+        return [*self._open.values()]
+
+    def _beginning(self) -> dict[tuple[int, bool], Producer]:
+        return {(LINGER_MS, False): self._opened(LINGER_MS)}
 
     def _with(self, linger_ms: int, *, alone: bool = False) -> Producer:
         found = self._open.get((linger_ms, alone))
         if found is None:
-            gateway = self._settings.gateway
             more = {"batch.num.messages": 1} if alone else {}
-            found = self._open[linger_ms, alone] = open_producer(
-                self._settings,
-                NAME,
-                **{
-                    # A message that is given up is told to its caller, who knows whether to send it again.
-                    "message.timeout.ms": round(gateway.send_seconds * 1000),
-                    "queue.buffering.max.messages": 2 * gateway.inflight,
-                    "linger.ms": linger_ms,
-                }
-                | more,
-            )
+            found = self._open[linger_ms, alone] = self._opened(linger_ms, **more)
         return found
+
+    def _opened(self, linger_ms: int, **more: int) -> Producer:
+        gateway = self._settings.gateway
+        # A message that is given up is told to its caller, who knows whether to send it again.
+        limits = {
+            "message.timeout.ms": round(gateway.send_seconds * 1000),
+            "queue.buffering.max.messages": 2 * gateway.inflight,
+        }
+        return open_producer(self._settings, NAME, **limits, **{"linger.ms": linger_ms}, **more)

@@ -48,12 +48,12 @@ class Sender:
         self._on_failure = on_failure
         self._partitioner = Partitioner(settings)
         self._producers = Producers(settings)
+        self._partitioner.use(self._producers)
         self._under_way: dict[int, Batch] = {}  # by age
         self._number = 0
         self._ticking = False
         self._quiet = 0
         self._fatal = False
-        self._use_for_partitions()
 
     async def send(self, messages: Messages) -> list[Outcome]:
         """Hand over all of them, in this order, and wait until Kafka has said what became of each."""
@@ -123,9 +123,6 @@ class Sender:
             return self._producers.for_messages()
         return self._producers.for_arrays(len(self._under_way), time.monotonic())
 
-    def _use_for_partitions(self) -> None:
-        self._partitioner.use(self._producer())  # it knows a new partition before anything goes there
-
     def _tick_soon(self) -> None:
         if not self._ticking:
             self._ticking = True
@@ -155,4 +152,3 @@ class Sender:
         LOG.error("the Kafka producer has failed for good; opening another one")
         self._producers.begin_anew()
         self._fatal = False
-        self._use_for_partitions()
