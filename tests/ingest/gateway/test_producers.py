@@ -34,9 +34,9 @@ def test_for_a_moment_without_others_nothing_changes(producers: Producers) -> No
 
 
 def test_those_that_have_failed_for_good_are_not_used_again(producers: Producers) -> None:
-    before = producers.for_arrays(0, 0.0), producers.for_messages(), producers.alone()
+    before = producers.for_arrays(0, 0.0), producers.for_messages(), producers.for_arrays(7, 0.0)
     producers.begin_anew()
-    after = producers.for_arrays(0, 0.0), producers.for_messages(), producers.alone()
+    after = producers.for_arrays(0, 1.0), producers.for_messages(), producers.for_arrays(7, 1.0)
     assert not {*before} & {*after}
 
 

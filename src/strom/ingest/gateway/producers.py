@@ -24,7 +24,8 @@ class Producers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._open = self._beginning()
+        self._open = self._beginning()  # by how long a batch may grow
+        self._alone: Producer | None = None
         self._most_others, self._most_until = 0, 0.0  # of late
 
     def for_messages(self) -> Producer:
@@ -38,12 +39,18 @@ class Producers:
         return self._with(next(linger for least, linger in _ARRAYS_LINGER_MS if self._most_others >= least))
 
     def alone(self) -> Producer:
-        """Sends each message in a batch of its own."""
-        return self._with(LINGER_MS, alone=True)
+        """Sends each message in a batch of its own, and asks for a topic's partitions when it gets one for it."""
+        if self._alone is None:
+            self._alone = self._opened(LINGER_MS, **{"batch.num.messages": 1})
+        return self._alone
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
-        """As each of them finds it: all of them know a new partition before anything goes there."""
-        return [each.list_topics(topic, timeout) for each in self._all()][-1]
+        """As each of them finds it: all of them know a new partition before anything goes there.
+
+        Not the one for messages alone: it gets those that went to a partition which is no longer there, and must not
+        remember what was.
+        """
+        return [each.list_topics(topic, timeout) for each in [*self._open.values()]][-1]
 
     def poll(self) -> int:
         """Take what they have to tell; how much it was."""
@@ -55,24 +62,22 @@ class Producers:
 
     def begin_anew(self) -> None:
         """One with a fatal error is of no more use; what they still have is answered with an error."""
-        former = self._all()
-        self._open = self._beginning()
-        for each in former:
+        former, self._open = self._open, self._beginning()
+        for each in former.values():
             each.purge(in_queue=True, in_flight=True, blocking=False)
             each.poll(0)
 
     def _all(self) -> list[Producer]:
         """Those that are open now; whoever is told of a failure may open a further one."""
-        return [*self._open.values()]
+        return [*self._open.values(), *filter(None, [self._alone])]
 
-    def _beginning(self) -> dict[tuple[int, bool], Producer]:
-        return {(LINGER_MS, False): self._opened(LINGER_MS)}
+    def _beginning(self) -> dict[int, Producer]:
+        return {LINGER_MS: self._opened(LINGER_MS)}
 
-    def _with(self, linger_ms: int, *, alone: bool = False) -> Producer:
-        found = self._open.get((linger_ms, alone))
+    def _with(self, linger_ms: int) -> Producer:
+        found = self._open.get(linger_ms)
         if found is None:
-            more = {"batch.num.messages": 1} if alone else {}
-            found = self._open[linger_ms, alone] = self._opened(linger_ms, **more)
+            found = self._open[linger_ms] = self._opened(linger_ms)
         return found
 
     def _opened(self, linger_ms: int, **more: int) -> Producer:
