@@ -8,8 +8,9 @@ from confluent_kafka.cimpl import NewPartitions
 
 from strom.ingest.gateway.producers import Producers
 from strom.settings import Settings
-from strom.streams.admin import admin_client
+from strom.streams.admin import admin_client, topic_names
 from tests.streams.writing import SECONDS, topic_of
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -64,3 +65,22 @@ def test_each_of_them_knows_a_new_partition_before_anything_goes_there(
         producer.produce(topic, b"there", partition=7, on_delivery=came)
         assert producer.flush(SECONDS) == 0
     assert written == [0, 0, 0, 7, 7, 7]
+
+
+@pytest.mark.stack
+def test_the_one_for_messages_alone_does_not_remember_partitions_that_are_gone(
+    stack: Settings, unique: Callable[[str], str]
+) -> None:
+    topic = topic_of(stack, unique("anew"), partitions=5)
+    producers = Producers(stack)
+    alone = producers.alone()
+    producers.list_topics(timeout=SECONDS)
+    admin = admin_client(stack)
+    admin.delete_topics([topic])[topic].result()
+    until(lambda: topic not in topic_names(stack), "the topic is gone")
+    topic_of(stack, topic, partitions=1)
+    errors: list[KafkaError | None] = []
+    for number in range(40):
+        alone.produce(topic, b"v", f"k{number}", on_delivery=lambda error, _: errors.append(error))
+    assert alone.flush(SECONDS) == 0
+    assert errors == [None] * 40
