@@ -1,4 +1,4 @@
-"""Which of the gateway's producers sends an array: batches grow only where there are others to wait for."""
+"""The gateway's producers: which one sends an array, and what each knows of a topic's partitions."""
 
 from collections.abc import Callable
 
@@ -59,8 +59,10 @@ def test_each_of_them_knows_a_new_partition_before_anything_goes_there(
         assert producer.flush(SECONDS) == 0
     admin = admin_client(stack)  # gone with it would be the answer
     admin.create_partitions([NewPartitions(topic, 8)])[topic].result()
-    while len(producers.list_topics(timeout=SECONDS).topics[topic].partitions) != 8:
-        pass
+    until(
+        lambda: len(producers.list_topics(timeout=SECONDS).topics[topic].partitions) == 8,
+        "all of them know the new partitions",
+    )
     for producer in each:
         producer.produce(topic, b"there", partition=7, on_delivery=came)
         assert producer.flush(SECONDS) == 0

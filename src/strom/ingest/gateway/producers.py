@@ -1,4 +1,4 @@
-"""The Kafka producers of one process of the gateway; they differ in how long a batch may grow.
+"""The Kafka producers of one process of the gateway; they differ in how long a batch may grow, or how large.
 
 It opens and ends them; what is sent by them is for its user to know.
 """
