@@ -81,6 +81,9 @@ class GatewaySettings(Section):
     inflight_bytes: int = Field(
         64 * MB, ge=1024, description="Bytes of requests held at most until Kafka has confirmed them."
     )
+    body_seconds: float = Field(
+        60, ge=1, description="How long a request may take to come whole before the answer is 408."
+    )
     writers: int = Field(
         2,
         ge=0,

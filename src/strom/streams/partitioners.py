@@ -87,10 +87,18 @@ class Partitioner:
         """How many partitions it has; StromError where there is no such topic, or no broker to ask."""
         known = self._counts.get(topic)
         if known is None:
-            return self._ask(topic)
+            return self.learn(topic)
         if time.monotonic() >= self._refresh_at and self._asking.acquire(blocking=False):
             threading.Thread(target=self._refresh, name="partition-counts", daemon=True).start()
         return known
+
+    def learn(self, topic: str) -> int:
+        """As `count`, asked anew; it may take as long as Kafka does to answer."""
+        self._client = self._client or admin_client(self._settings)
+        count = find_topics(self._settings, self._client, [topic])[topic]
+        self._counts[topic] = count
+        self._refresh_at = time.monotonic() + self._refresh_seconds
+        return count
 
     def _area(self, key: bytes | None) -> str | None:
         if key is None or self._areas is None:
@@ -99,13 +107,6 @@ class Partitioner:
             return self._areas.of(key.decode())
         except UnicodeDecodeError:
             return None
-
-    def _ask(self, topic: str) -> int:
-        self._client = self._client or admin_client(self._settings)
-        count = find_topics(self._settings, self._client, [topic])[topic]
-        self._counts[topic] = count
-        self._refresh_at = time.monotonic() + self._refresh_seconds
-        return count
 
     def _refresh(self) -> None:
         try:

@@ -3,84 +3,18 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, KafkaError
-from confluent_kafka import Message as Report
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
 
-from strom.errors import StromError
 from strom.ingest.gateway.alike_batch import AlikeBatch
-from strom.ingest.gateway.messages import Alike, Message
+from strom.ingest.gateway.messages import Alike
 from strom.ingest.gateway.outcome import LATE, NotWritten, Outcome
+from tests.ingest.gateway.books import GONE, OUR_TIME, TIMED_OUT, Handed, Way
 
-Called = Callable[[KafkaError | None, Report], None]
-TIMED_OUT = KafkaError(KafkaError._MSG_TIMED_OUT)
-GONE = KafkaError(KafkaError._UNKNOWN_PARTITION)
-OUR_TIME, KAFKAS_TIME = TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
+KAFKAS_TIME = TIMESTAMP_LOG_APPEND_TIME
 FIRST_OFFSETS = {0: 100, 1: 200}  # of the partitions
-
-
-class Handed:
-    """Takes messages as a producer does, and keeps what is to be called."""
-
-    def __init__(self, room: int = 99, time: int = OUR_TIME) -> None:
-        self.messages: list[tuple[Called, int, bytes, bytes]] = []
-        self.sent_at = 0
-        self._room = room
-        self._time = time
-
-    def produce(
-        self,
-        _: str,
-        value: str | bytes,
-        key: bytes,
-        partition: int,
-        called: Any,
-        __: None,
-        timestamp: int,
-        *___: Any,
-    ) -> None:
-        if len(self.messages) == self._room:
-            raise BufferError
-        self.sent_at = timestamp
-        self.messages.append((called, partition, key, value.encode() if isinstance(value, str) else value))
-
-    def report(self, index: int, offset: int, error: KafkaError | None = None) -> None:
-        called, partition, key, value = self.messages[index]
-        report = Report(
-            topic="t",
-            key=key,
-            value=value,
-            partition=max(partition, 0),  # the client library's choice
-            offset=offset,
-            error=error,
-            timestamp=(self._time, self.sent_at if self._time == OUR_TIME else 7000 + offset),
-        )
-        called(error, report)
-
-
-class Way:
-    """Keys that begin with a capital go to the second partition."""
-
-    def __init__(self) -> None:
-        self.one_by_one = Handed()
-        self.knows_partitions = True
-
-    def partition_for(self, _: Message) -> int:
-        return -1
-
-    def partitions_for(self, alike: Alike) -> list[int]:
-        if not self.knows_partitions:
-            raise StromError("no broker")
-        return [int(key[:1].isupper()) for key in alike.keys]
-
-    def alone(self) -> Any:
-        return self.one_by_one
-
-    def notice(self, _: KafkaError) -> None:
-        pass
 
 
 def array(keys: str, values: str = "") -> Alike:
@@ -101,7 +35,7 @@ def outcomes(
     """With reports in this order; what does not fail gets the next offset of its partition, in the order of the array."""
 
     async def run() -> list[Outcome]:
-        batch, handed = AlikeBatch(alike, Way(), 0.0), Handed(room)
+        batch, handed = AlikeBatch(alike, Way()), Handed(room)
         batch.hand_over(handed)  # type: ignore[arg-type]
         offsets = written(alike, [*failed, *range(room, len(alike))])
         for index in reported:
@@ -144,7 +78,7 @@ def test_partitions_are_reported_in_any_order_and_each_message_gets_its_own_plac
 @pytest.mark.parametrize("time", [OUR_TIME, KAFKAS_TIME])
 def test_each_is_told_the_time_that_its_record_has(time: int, failed: int | None) -> None:
     async def run() -> tuple[list[Outcome], int]:
-        batch, handed = AlikeBatch(array("aAbB"), Way(), 0.0), Handed(time=time)
+        batch, handed = AlikeBatch(array("aAbB"), Way()), Handed(time=time)
         batch.hand_over(handed)  # type: ignore[arg-type]
         for index, offset in enumerate([100, 200, 101, 201]):
             handed.report(index, offset, TIMED_OUT if index == failed else None)
@@ -192,7 +126,7 @@ def test_what_the_client_has_no_room_for_is_told_and_the_others_keep_their_place
 
 def test_what_is_given_up_keeps_what_was_reported() -> None:
     async def run() -> AlikeBatch:
-        batch, handed = AlikeBatch(array("aAa"), Way(), 0.0), Handed()
+        batch, handed = AlikeBatch(array("aAa"), Way()), Handed()
         batch.hand_over(handed)  # type: ignore[arg-type]
         handed.report(0, 100)
         batch.give_up()
@@ -209,7 +143,7 @@ def test_a_partition_that_is_gone_is_not_the_callers_fault_and_the_message_goes_
 ):
     async def run() -> list[Outcome]:
         way, handed = Way(), Handed()
-        batch = AlikeBatch(array("aAb"), way, 0.0)
+        batch = AlikeBatch(array("aAb"), way)
         batch.hand_over(handed)  # type: ignore[arg-type]
         handed.report(0, 100)
         handed.report(1, -1, GONE)
@@ -225,7 +159,7 @@ def test_without_a_broker_to_tell_the_partitions_nothing_is_handed_over() -> Non
     async def run() -> list[Outcome]:
         way, handed = Way(), Handed()
         way.knows_partitions = False
-        batch = AlikeBatch(array("ab"), way, 0.0)
+        batch = AlikeBatch(array("ab"), way)
         batch.hand_over(handed)  # type: ignore[arg-type]
         assert not handed.messages
         return await batch.done
@@ -233,3 +167,16 @@ def test_without_a_broker_to_tell_the_partitions_nothing_is_handed_over() -> Non
     found = asyncio.run(run())
     assert [each.status for each in found if isinstance(each, NotWritten)] == [503, 503]
     assert LATE not in found
+
+
+def test_where_kafka_does_not_say_the_offset_it_is_told_as_null() -> None:
+    async def run() -> list[Outcome]:
+        batch, handed = AlikeBatch(array("aAb"), Way()), Handed()
+        batch.hand_over(handed)  # type: ignore[arg-type]
+        for index, offset in enumerate(
+            [100, -1, 101]
+        ):  # the second was written by an earlier attempt, long ago
+            handed.report(index, offset)
+        return await batch.done
+
+    assert told(asyncio.run(run())) == [(0, 100), (1, None), (0, 101)]

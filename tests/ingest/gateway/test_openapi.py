@@ -1,15 +1,22 @@
 """The description tells of every address that there is, with its methods, and of no other; so does the page for people."""
 
+import asyncio
 import re
 from pathlib import Path
 
 from strom.ingest.gateway.openapi import description
-from strom.ingest.gateway.routes import ANYBODY
+from strom.ingest.gateway.routes import ANYBODY, Route
 from strom.ingest.gateway.run import Gateway
 from strom.settings import Settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
-ROUTES = Gateway(Settings()).routes
+
+
+async def routes_of_a_gateway() -> tuple[Route, ...]:
+    return Gateway(Settings()).routes
+
+
+ROUTES = asyncio.run(routes_of_a_gateway())
 
 
 def test_every_route_is_described_with_its_methods_and_whether_it_needs_a_password() -> None:

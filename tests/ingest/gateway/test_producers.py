@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.cimpl import NewPartitions
 
 from strom.ingest.gateway.producers import Producers
@@ -35,10 +35,14 @@ def test_for_a_moment_without_others_nothing_changes(producers: Producers) -> No
 
 
 def test_those_that_have_failed_for_good_are_not_used_again(producers: Producers) -> None:
-    before = producers.for_arrays(0, 0.0), producers.for_messages(), producers.for_arrays(7, 0.0)
+    before = all_of(producers, 0.0)
     producers.begin_anew()
-    after = producers.for_arrays(0, 1.0), producers.for_messages(), producers.for_arrays(7, 1.0)
-    assert not {*before} & {*after}
+    assert not before & all_of(producers, 1.0)
+
+
+def all_of(producers: Producers, now: float) -> set[Producer]:
+    arrays = (producers.for_arrays(others, now) for others in (0, 7))
+    return {*arrays, producers.for_messages(), producers.alone()}
 
 
 @pytest.mark.stack

@@ -21,11 +21,13 @@ from confluent_kafka import Message as Report
 from strom.errors import StromError
 from strom.ingest.gateway.batches import Batch, Way, kafka_error
 from strom.ingest.gateway.messages import Alike
-from strom.ingest.gateway.outcome import LATE, NotWritten, beginning, ending
+from strom.ingest.gateway.outcome import LATE, NotWritten, beginning, ending, told_offset
 
 LOG = logging.getLogger("strom.gateway")
 
-_Written = tuple[list[int], list[str]]  # offsets, and times as they are told where they are Kafka's own
+_Written = tuple[
+    list[int | None], list[str]
+]  # offsets, and times as they are told where they are Kafka's own
 _Unreported = dict[tuple[bytes, bytes], deque[int]]  # indices by key and value
 _Receiver = Callable[[KafkaError | None, Report], None]
 
@@ -37,8 +39,8 @@ class AlikeWay(Way, Protocol):
 class AlikeBatch(Batch):
     """As a Batch, with one callback for each partition instead of one for each message."""
 
-    def __init__(self, alike: Alike, way: AlikeWay, deadline: float) -> None:
-        super().__init__(alike, way, deadline)
+    def __init__(self, alike: Alike, way: AlikeWay) -> None:
+        super().__init__(alike, way)
         self._alike = alike
         self._choose = way.partitions_for
         self._partitions: list[int] = []  # of each message
@@ -97,7 +99,7 @@ class AlikeBatch(Batch):
                 return
             if not offsets:
                 has_own_time = report.timestamp()[0] != TIMESTAMP_CREATE_TIME
-            add_offset(report.offset())  # type: ignore[arg-type]  # there is one if it is written
+            add_offset(report.offset())
             if has_own_time:
                 add_ending(ending(report.timestamp()[1]))
             if len(offsets) == count:
@@ -117,11 +119,11 @@ class AlikeBatch(Batch):
         ]
         self._settle()
 
-    def _in_turn(self) -> dict[int, Iterator[tuple[int, str]]]:
+    def _in_turn(self) -> dict[int, Iterator[tuple[int | str, str]]]:
         """Offset and what follows it of all that was reported, by partition."""
         ours = ending(self._sent_at)
         return {
-            number: zip(offsets, endings or repeat(ours), strict=False)
+            number: zip(map(told_offset, offsets), endings or repeat(ours), strict=False)
             for number, (offsets, endings) in self._written.items()
         }
 
@@ -144,7 +146,7 @@ class AlikeBatch(Batch):
         return unreported
 
     def _told_by_value(self, error: KafkaError | None, report: Report) -> None:
-        if self.done.done():
+        if self._is_settled:
             return  # given up, or in doubt
         unreported = self._go_by_value() if self._unreported is None else self._unreported
         same = unreported[report.key() or b"", report.value() or b""]

@@ -45,11 +45,11 @@ class Problem(Exception):  # noqa: N818 - an answer, not an error of ours
         self._headers = [] if headers is None else headers
         if retry_after is not None:
             self._headers = [*self._headers, (b"retry-after", b"%d" % retry_after)]
-        self._more = more or {}
+        self.more = more or {}
 
     def answer(self) -> Answer:
         return as_json(
-            {"error": self.sentence, "status": self.status, **self._more}, self.status, self._headers
+            {"error": self.sentence, "status": self.status, **self.more}, self.status, self._headers
         )
 
 

@@ -6,11 +6,13 @@ Plain ASGI without a framework: one message is so little work that what a framew
 import logging
 from http import HTTPStatus
 
-from strom.ingest.gateway.answers import Answer, ClientGone, Problem
+from strom.ingest.gateway.answers import ClientGone, Problem
 from strom.ingest.gateway.auth import Gatekeeper
-from strom.ingest.gateway.call import Call, Intake, Receive, Scope
+from strom.ingest.gateway.call import Call, Receive, Scope
 from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.intake import Intake
 from strom.ingest.gateway.routes import ANY_USER, ANYBODY, Route, Router
+from strom.ingest.gateway.turned_away import TurnedAway
 from strom.serving import Send
 
 LOG = logging.getLogger("strom.gateway")
@@ -22,12 +24,24 @@ class App:
         self._gatekeeper = gatekeeper
         self._intake = intake
         self._counters = counters
+        self._turned_away = TurnedAway()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # the server asks for HTTP alone
             raise RuntimeError(f"{scope['type']} is not for the gateway")
         try:
-            answer = await self._answer(scope, receive)
+            segments = scope["raw_path"][1:].split(b"/")
+            route = self._route(segments, scope["method"])
+            call = Call(scope, receive, segments, self._intake)
+            try:
+                if route.right is not ANYBODY:
+                    header = call.headers.get(b"authorization")
+                    call.user = self._gatekeeper.known(header) or await self._gatekeeper.admit(header)
+                    if route.right != ANY_USER and not call.user.may(route.right):
+                        raise _not_allowed(call, route)
+                answer = await route.handler(call)
+            finally:
+                call.close()
         except ClientGone:
             return
         except Problem as problem:
@@ -37,32 +51,21 @@ class App:
             answer = Problem(500, "The gateway failed to answer this; its log tells why.").answer()
         self._counters.requests += 1
         if answer.status >= HTTPStatus.BAD_REQUEST:
+            self._turned_away.note(answer)
             self._count_problem(answer.status)
         await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
         await send({"type": "http.response.body", "body": answer.body})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
-        segments = scope["raw_path"][1:].split(b"/")
+    def _route(self, segments: list[bytes], method: str) -> Route:
         route = self._router.find(segments)
         if route is None:
             raise Problem(404, "There is nothing at this address; /openapi.json lists what there is.")
-        if scope["method"] not in route.methods:
+        if method not in route.methods:
             allowed = ", ".join(route.methods)
             raise Problem(
-                405,
-                f"{route.path} takes {allowed}, not {scope['method']}.",
-                headers=[(b"allow", allowed.encode())],
+                405, f"{route.path} takes {allowed}, not {method}.", headers=[(b"allow", allowed.encode())]
             )
-        call = Call(scope, receive, segments, self._intake)
-        if route.right is not ANYBODY:
-            header = call.headers.get(b"authorization")
-            call.user = self._gatekeeper.known(header) or await self._gatekeeper.admit(header)
-            if route.right != ANY_USER and not call.user.may(route.right):
-                raise _not_allowed(call, route)
-        try:
-            return await route.handler(call)
-        finally:
-            call.close()
+        return route
 
     def _count_problem(self, status: int) -> None:
         if status == HTTPStatus.TOO_MANY_REQUESTS:

@@ -2,7 +2,7 @@
 
 import asyncio
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Report
@@ -37,12 +37,16 @@ class Way(Protocol):
         """A message was not written."""
         ...
 
+    def settled(self, books: Any) -> None:
+        """All that these books are about has its outcome; said once."""
+        ...
+
 
 class Batch:
     """The messages of one request; `done` when each has its outcome."""
 
-    def __init__(self, messages: Messages, way: Way, deadline: float) -> None:
-        self.deadline = deadline
+    def __init__(self, messages: Messages, way: Way) -> None:
+        self.count = len(messages)
         self.done: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
         self.failed = 0
         self._way = way
@@ -50,6 +54,7 @@ class Batch:
         self._outcomes: list[Outcome] = [LATE] * len(messages)
         self._left = len(messages)
         self._alone: set[int] = set()
+        self._is_settled = False
 
     def hand_over(self, producer: Producer) -> None:
         for index, message in enumerate(self._messages):
@@ -71,6 +76,8 @@ class Batch:
             self._failed(index, kafka_error(error))
 
     def _reported(self, index: int, error: KafkaError | None, report: Report) -> None:
+        if self._is_settled:
+            return  # it was given up
         if error is not None:
             self._failed(index, error)
             return
@@ -81,7 +88,7 @@ class Batch:
 
     def _failed(self, index: int, error: KafkaError) -> None:
         """Kafka refuses a whole batch for one record in it: each goes again by itself, perhaps one of another caller."""
-        if index not in self._alone and self._may_be_written_alone(index, error):
+        if index not in self._alone and may_be_written_alone(self._messages[index], error):
             self._alone.add(index)
             self._produce(self._way.alone(), index, self._messages[index])
             return
@@ -92,14 +99,18 @@ class Batch:
         if not self._left:
             self._settle()
 
-    def _may_be_written_alone(self, index: int, error: KafkaError) -> bool:
-        if error.code() == KafkaError._UNKNOWN_PARTITION:  # nobody asked for it if the topic was made anew
-            return self._messages[index].partition == ANY_PARTITION
-        return error.code() in _OF_THE_BATCH
-
     def _settle(self) -> None:
-        if not self.done.done():
+        self._is_settled = True
+        self._way.settled(self)
+        if not self.done.done():  # by whoever has given up waiting
             self.done.set_result(self._outcomes)
+
+
+def may_be_written_alone(message: Message, error: KafkaError) -> bool:
+    """Whether the fault may be another record's."""
+    if error.code() == KafkaError._UNKNOWN_PARTITION:  # nobody asked for it if the topic was made anew
+        return message.partition == ANY_PARTITION
+    return error.code() in _OF_THE_BATCH
 
 
 def kafka_error(error: BufferError | KafkaException | StromError) -> KafkaError:

@@ -1,47 +1,28 @@
 """One request as a handler sees it: its path, query and headers, and its body within limits."""
 
-import asyncio
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
-from strom.ingest.gateway.answers import ClientGone, Problem, overloaded
-from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.answers import ClientGone, Problem
+from strom.ingest.gateway.intake import Intake
 from strom.ingest.gateway.rights import User
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
-BODY_SECONDS = 60.0  # for a body to come whole
-_LENGTH = re.compile(rb"\d{1,18}")
+_LENGTH_DIGITS = 18
 # What curl sends if it is not told otherwise is a form; nobody means one here.
 _READ_AS_JSON = (b"application/json", b"application/x-www-form-urlencoded")
 
 
-class Intake:
-    """How many bytes of requests may be held at once, each from its first byte to its answer."""
-
-    def __init__(self, limit: int, largest: int, counters: Counters) -> None:
-        self.largest = largest
-        self._limit = max(limit, largest)
-        self._counters = counters
-
-    def hold(self, size: int) -> None:
-        if self._counters.held_bytes + size > self._limit:
-            raise overloaded("The gateway holds as much as it may")
-        self._counters.held_bytes += size
-
-    def release(self, size: int) -> None:
-        self._counters.held_bytes -= size
-
-
 class Call:
+    __slots__ = ("_held", "_intake", "_segments", "headers", "receive", "scope", "user")
+
     def __init__(self, scope: Scope, receive: Receive, segments: list[bytes], intake: Intake) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.user: User
+        self.user: User  # from when it is known
         self.scope = scope
         self.receive = receive
         self._segments = segments
@@ -88,18 +69,21 @@ class Call:
 
     async def body(self) -> bytes:
         """All of it, or Problem 413 as soon as it is too much; it counts as held until `close`."""
-        size = self._hold()
-        message = await self.receive()
-        if message["type"] == "http.request" and not message["more_body"] and len(message["body"]) <= size:
-            return message["body"]  # type: ignore[no-any-return]
-        async with _in_time():
+        size = self.announced
+        self._hold(size)
+        with self._intake.coming():
+            message = await self.receive()
+            if message["type"] == "http.request" and not message["more_body"]:
+                body: bytes = message["body"]
+                if len(body) <= size:
+                    return body
             return await self._rest(message)
 
     async def body_into(self, memory: memoryview) -> int:
         """The same, written there; returns how large it is. For bodies that say how large they are."""
-        self._hold()
+        self._hold(self.announced)
         size = 0
-        async with _in_time():
+        with self._intake.coming():
             while True:
                 message = await self.receive()
                 if message["type"] != "http.request":
@@ -118,25 +102,19 @@ class Call:
             self._intake.release(self._held)
 
     @property
-    def length(self) -> int:
-        """How large the body says that it is; 0 if it does not say."""
-        return self.announced if b"content-length" in self.headers else 0
-
-    @property
     def announced(self) -> int:
-        """How large the body will be; one that does not say counts as the largest."""
+        """How large the body says that it will be; 0 if it does not say."""
         given = self.headers.get(b"content-length")
         if given is None:
-            return self._intake.largest if b"transfer-encoding" in self.headers else 0
-        return int(given) if _LENGTH.fullmatch(given) else self._intake.largest + 1
+            return 0
+        return int(given) if given.isdigit() and len(given) <= _LENGTH_DIGITS else self._intake.largest + 1
 
-    def _hold(self) -> int:
-        size = self.announced
+    def _hold(self, size: int) -> None:
+        """So much in all."""
         if size > self._intake.largest:
             raise self._too_large()
-        self._intake.hold(size)
+        self._intake.hold(size - self._held)
         self._held = size
-        return size
 
     async def _rest(self, message: Message) -> bytes:
         parts, size = [], 0
@@ -145,8 +123,8 @@ class Call:
                 raise ClientGone
             parts.append(message["body"])
             size += len(message["body"])
-            if size > self._intake.largest:
-                raise self._too_large()
+            if size > self._held:
+                self._hold(size)
             if not message["more_body"]:
                 return b"".join(parts)
             message = await self.receive()
@@ -156,12 +134,3 @@ class Call:
             413,
             f"The body is larger than {self._intake.largest:,} bytes (gateway.max_body); send less at once.",
         )
-
-
-@asynccontextmanager
-async def _in_time() -> AsyncIterator[None]:
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            yield
-    except TimeoutError:
-        raise Problem(408, f"The body did not come within {BODY_SECONDS:g} s; send it again.") from None

@@ -96,6 +96,8 @@ class Consumers:
         groups: dict[str, list[dict[str, Any]]] = {}
         for key, instance in own.items():
             partitions = await self._in_thread(instance.partitions)
+            if partitions is None:
+                continue
             topics = [{"topic": instance.topic, "partitions": partitions}] if instance.topic else []
             groups.setdefault(key.group, []).append({"name": key.instance, "topics": topics})
         return [{"name": group, "instances": instances} for group, instances in groups.items()]

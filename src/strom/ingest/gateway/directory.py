@@ -7,7 +7,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from strom.errors import StromError
 from strom.ingest.gateway.answers import Problem, kafka_away
@@ -36,6 +36,7 @@ class Directory:
         self._asking: asyncio.Task[None] | None = None
         self._doubted = asyncio.Event()
         self.connected = False
+        self._told = False  # that it is lost, since it last was there
 
     async def run(self) -> None:
         """Keep it fresh until cancelled."""
@@ -115,17 +116,15 @@ class Directory:
     def _tell(self, *, connected: bool, why: str) -> None:
         if connected and not self.connected:
             LOG.info("Kafka answers at %s: %d topics", self._settings.kafka_bootstrap, len(self._topics))
-        elif self.connected and not connected:
+        elif not connected and not self._told:
             LOG.warning("%s", why)
+        self._told = not connected
         self.connected = connected
         self._counters.kafka_connected = int(connected)
 
 
-def require_partitions(places: Iterable[tuple[str, str, int]], counts: Mapping[str, int]) -> None:
-    """Refuse a partition that its topic does not have; each is its place in the body, the topic, the number."""
-    for place, topic, partition in places:
-        count = counts.get(topic, 0)
-        if partition >= count:
-            raise Problem(
-                400, f"{place}partition {partition} is not there: {topic} has {count}, counted from 0."
-            )
+def require_partition(place: str, topic: str, partition: int, counts: Mapping[str, int]) -> None:
+    """Refuse a partition that its topic does not have; `place` is where in the body it is asked for."""
+    count = counts.get(topic, 0)
+    if partition >= count:
+        raise Problem(400, f"{place}partition {partition} is not there: {topic} has {count}, counted from 0.")

@@ -4,6 +4,7 @@ Records count as read when the next ones are asked for or the consumer is closed
 because the caller was gone, comes again.
 """
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ class Instance:
         self._most = settings.gateway.read_records
         self._read: dict[Partition, int] = {}  # the offset behind the last record handed out
         self._kept: list[Record] = []
+        self._closing = threading.Lock()
+        self._is_closed = False
         idle_ms = round(settings.gateway.consumer_idle_seconds * 1000)
         self._consumer = Consumer(
             consumer_config(
@@ -81,22 +84,30 @@ class Instance:
         named = {(each.topic, each.partition): each.offset for each in places}
         try:
             if named:
-                self._consumer.commit(offsets=_offsets(named), asynchronous=False)
+                answered = self._consumer.commit(offsets=_offsets(named), asynchronous=False)
             else:
                 self._store()
-                self._consumer.commit(asynchronous=False)
+                answered = self._consumer.commit(asynchronous=False)
         except KafkaException as error:
             if error_of(error).code() != KafkaError._NO_OFFSET:  # there is nothing new to commit
                 raise problem_of(error_of(error)) from None
+            return
+        for each in answered or ():
+            if each.error is not None:
+                raise problem_of(each.error)
 
-    def partitions(self) -> list[int]:
-        return sorted(each.partition for each in self._consumer.assignment())
+    def partitions(self) -> list[int] | None:
+        """Those that it has now, None once it is closed; can be asked while another call is under way."""
+        with self._closing:
+            return None if self._is_closed else sorted(each.partition for each in self._consumer.assignment())
 
     def close(self) -> None:
         if self.auto_commit:
             self._store()
-        with suppress(KafkaException, RuntimeError):
-            self._consumer.close()
+        with self._closing:
+            self._is_closed = True
+            with suppress(KafkaException, RuntimeError):
+                self._consumer.close()
 
     def _handed_out_of_ours(self) -> dict[Partition, int]:
         """Partitions that went to another consumer of the group are no longer ours to tell of."""

@@ -61,9 +61,15 @@ def ending(timestamp: int) -> str:
     return f',"timestamp":{timestamp}}}'
 
 
+def told_offset(offset: int | None) -> int | str:
+    """None where a repeated attempt found the record written long ago: Kafka then no longer says where."""
+    return "null" if offset is None else offset
+
+
 def written(report: Report) -> str:
     """Taken from it at once: a report has a copy of the whole message, and should not be kept."""
-    return f"{beginning(report.topic(), report.partition())}{report.offset()}{ending(report.timestamp()[1])}"
+    offset = told_offset(report.offset())
+    return f"{beginning(report.topic(), report.partition())}{offset}{ending(report.timestamp()[1])}"
 
 
 def answer_one(message: Message, outcome: Outcome) -> Answer:

@@ -1,5 +1,7 @@
 """The calls that write: one message in the path, one or many in the body, and webhooks as they come."""
 
+from collections.abc import Awaitable
+
 from strom.ingest.gateway.answers import Answer, Problem
 from strom.ingest.gateway.bodies import Given, read_messages, refuse_too_large
 from strom.ingest.gateway.call import Call
@@ -7,10 +9,9 @@ from strom.ingest.gateway.directory import Directory
 from strom.ingest.gateway.messages import Message, RecordHeaders
 from strom.ingest.gateway.outcome import answer_one
 from strom.ingest.gateway.producing import Sender
-from strom.ingest.gateway.raw_records import stamped
 from strom.ingest.gateway.standard_headers import is_standard
 from strom.ingest.gateway.writers import Writers
-from strom.ingest.gateway.writing import write_all
+from strom.ingest.gateway.writing import write_all, write_one
 
 
 class ProduceCalls:
@@ -34,7 +35,7 @@ class ProduceCalls:
         if not self._knows(call, topic):
             await self._directory.partitions(topic)
         call.require_json()
-        slot = self._writers.slot_for(call.length)
+        slot = self._writers.slot_for(call.announced)
         if slot is None:
             return await self._write_all(call, read_messages(await call.body(), topic))
         try:
@@ -76,11 +77,11 @@ class ProduceCalls:
         return self._directory.connected and self._directory.known(topic) is not None
 
     async def _write_one(self, call: Call, message: Message) -> Answer:
-        outcomes = await self._sender.send(stamped([message], call.user.name))
-        return answer_one(message, outcomes[0])
+        outcome = await write_one(self._sender, self._directory.counts, message, call.user.name)
+        return answer_one(message, outcome)
 
-    async def _write_all(self, call: Call, given: Given) -> Answer:
-        return await write_all(self._sender, self._directory.counts, given, call.user.name)
+    def _write_all(self, call: Call, given: Given) -> Awaitable[Answer]:
+        return write_all(self._sender, self._directory.counts, given, call.user.name)
 
 
 def _own_headers(call: Call) -> RecordHeaders:

@@ -30,7 +30,7 @@ class Producers:
 
     def for_messages(self) -> Producer:
         """For those that come one by one, or in small arrays: what comes within a moment shares a batch."""
-        return self._with(LINGER_MS)
+        return self._open[LINGER_MS]
 
     def for_arrays(self, others: int, now: float) -> Producer:
         """For a large one, with so many others under way now."""
@@ -62,8 +62,9 @@ class Producers:
 
     def begin_anew(self) -> None:
         """One with a fatal error is of no more use; what they still have is answered with an error."""
-        former, self._open = self._open, self._beginning()
-        for each in former.values():
+        former = self._all()
+        self._open, self._alone = self._beginning(), None
+        for each in former:
             each.purge(in_queue=True, in_flight=True, blocking=False)
             each.poll(0)
 

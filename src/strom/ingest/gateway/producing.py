@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, Producer
 
@@ -19,6 +20,7 @@ from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.messages import Alike, Message, Messages
 from strom.ingest.gateway.outcome import Outcome
 from strom.ingest.gateway.producers import Producers
+from strom.ingest.gateway.single import Single
 from strom.settings import Settings
 from strom.streams.partitioners import Partitioner
 
@@ -28,6 +30,21 @@ STOP_SECONDS = 10.0
 _TICK, _SLOW_TICK = 0.001, 0.02
 _SLOW_AFTER = 200  # ticks without a confirmation
 _GRACE = 1.0  # after the client library's own time is over
+
+
+_Said = TypeVar("_Said")
+
+
+class _Books(Protocol[_Said]):
+    """What Kafka has said of the messages of one request; `done` when it has said all."""
+
+    count: int
+    failed: int
+    done: asyncio.Future[_Said]
+
+    def hand_over(self, producer: Producer) -> None: ...
+
+    def give_up(self) -> None: ...
 
 
 class Sender:
@@ -42,47 +59,48 @@ class Sender:
         arrays: bool = False,
     ) -> None:
         self._arrays = arrays
+        self._loop = asyncio.get_running_loop()
         self._limit = settings.gateway.inflight
         self._seconds = settings.gateway.send_seconds + _GRACE
         self._counters = counters
         self._on_failure = on_failure
         self._partitioner = Partitioner(settings)
+        self._by_area = settings.kafka.partitioner == "area"
         self._producers = Producers(settings)
         self._partitioner.use(self._producers)
-        self._under_way: dict[int, Batch] = {}  # by age
-        self._number = 0
+        self._under_way: dict[_Books[Any], float] = {}  # until when they are waited for, by age
         self._ticking = False
         self._quiet = 0
         self._fatal = False
 
     async def send(self, messages: Messages) -> list[Outcome]:
         """Hand over all of them, in this order, and wait until Kafka has said what became of each."""
-        count = len(messages)
-        if not count:
+        if not messages:
             return []
         if isinstance(messages, Alike):
-            await self._learn_partitions(messages.topic)
-        if self._counters.in_flight + count > self._limit:
-            raise overloaded(f"More than {self._limit:,} messages (gateway.inflight) would be under way")
-        deadline = time.monotonic() + self._seconds
-        if isinstance(messages, Alike):
-            batch: Batch = AlikeBatch(messages, self, deadline)
-        else:
-            batch = Batch(messages, self, deadline)
-        producer = self._producer()
-        self._number = number = self._number + 1
-        self._under_way[number] = batch
-        self._counters.in_flight += count
-        try:
-            batch.hand_over(producer)
-            self._tick_soon()
-            outcomes = await batch.done
-        finally:
-            del self._under_way[number]
-            self._counters.in_flight -= count
-        self._counters.written += count - batch.failed
-        self._counters.not_written += batch.failed
-        return outcomes
+            await self._learn(messages.topic, 1)
+            self._require_room(len(messages))
+            return await self._hand_over(AlikeBatch(messages, self))
+        for message in messages:
+            if not self.is_ready_for(message):
+                await self.get_ready_for(message)
+        self._require_room(len(messages))
+        return await self._hand_over(Batch(messages, self))
+
+    def send_one(self, message: Message) -> "asyncio.Future[Outcome]":
+        """The same for one message that it is ready for. Most requests have no more, so what waits here is small."""
+        self._require_room(1)
+        return self._hand_over(Single(message, self, self._loop.create_future()))
+
+    def is_ready_for(self, message: Message) -> bool:
+        """Whether nothing has to be asked about the topic's partitions before it is sent."""
+        if message.partition >= 0:
+            return self._knows(message.topic, message.partition + 1)
+        return not self._by_area or self._partitioner.knows(message.topic)
+
+    async def get_ready_for(self, message: Message) -> None:
+        """Ask Kafka, while the loop goes on."""
+        await self._learn(message.topic, message.partition + 1)
 
     def close(self) -> None:
         """What is under way has been waited for already, or its callers are gone."""
@@ -103,16 +121,38 @@ class Sender:
     def alone(self) -> Producer:
         return self._producers.alone()
 
+    def settled(self, books: _Books[Any]) -> None:
+        """Kafka has said all, or will not; whether anybody still waits for it or not."""
+        del self._under_way[books]
+        self._counters.in_flight -= books.count
+        self._counters.written += books.count - books.failed
+        self._counters.not_written += books.failed
+
     def notice(self, error: KafkaError) -> None:
         """A message has failed: is it Kafka, or this producer?"""
         self._fatal = self._fatal or error.fatal() or error.code() == KafkaError._FATAL
         self._on_failure()
 
-    async def _learn_partitions(self, topic: str) -> None:
-        """Kafka is asked once, while the loop goes on."""
-        if not self._partitioner.knows(topic):
+    def _require_room(self, count: int) -> None:
+        if self._counters.in_flight + count > self._limit:
+            raise overloaded(f"More than {self._limit:,} messages (gateway.inflight) would be under way")
+
+    def _hand_over(self, books: _Books[_Said]) -> "asyncio.Future[_Said]":
+        producer = self._producer()
+        self._under_way[books] = time.monotonic() + self._seconds
+        self._counters.in_flight += books.count
+        books.hand_over(producer)
+        self._tick_soon()
+        return books.done
+
+    def _knows(self, topic: str, partitions: int) -> bool:
+        """Whether the producers know of so many, at least."""
+        return self._partitioner.knows(topic) and self._partitioner.count(topic) >= partitions
+
+    async def _learn(self, topic: str, partitions: int) -> None:
+        if not self._knows(topic, partitions):
             try:
-                await asyncio.to_thread(self._partitioner.count, topic)
+                await asyncio.to_thread(self._partitioner.learn, topic)
             except StromError as error:
                 LOG.warning("how many partitions %s has cannot be found out: %s", topic, error)
                 raise kafka_away() from None
@@ -127,7 +167,7 @@ class Sender:
         if not self._ticking:
             self._ticking = True
             self._quiet = 0
-            asyncio.get_running_loop().call_later(_TICK, self._tick)
+            self._loop.call_later(_TICK, self._tick)
 
     def _tick(self) -> None:
         self._ticking = False
@@ -138,14 +178,14 @@ class Sender:
             self._give_up_late_ones()
             pause = _SLOW_TICK if self._quiet > _SLOW_AFTER else _TICK
             self._ticking = True
-            asyncio.get_running_loop().call_later(pause, self._tick)
+            self._loop.call_later(pause, self._tick)
 
     def _give_up_late_ones(self) -> None:
         now = time.monotonic()
-        for batch in self._under_way.values():
-            if batch.deadline > now:
+        for books, until in [*self._under_way.items()]:
+            if until > now:
                 break
-            batch.give_up()
+            books.give_up()
 
     def _begin_anew(self) -> None:
         """A producer that has failed for good is of no more use; what it still has is told as unknown."""

@@ -19,10 +19,18 @@ _OURS = (topics.HEADER_SOURCE, topics.HEADER_RECEIVED)
 
 def stamped(messages: Messages, sender: str) -> Messages:
     """The messages as they are written; where one names no meter, its key is its sender, which keeps their order."""
-    now = (topics.HEADER_RECEIVED, b"%d" % (time.time_ns() // 1_000_000))
+    now = _now()
     if isinstance(messages, Alike):
         return replace(messages, headers=_headers(None, now)) if messages.topic == topics.RAW else messages
     return [_stamped(each, sender, now) if each.topic == topics.RAW else each for each in messages]
+
+
+def stamped_one(message: Message, sender: str) -> Message:
+    return _stamped(message, sender, _now()) if message.topic == topics.RAW else message
+
+
+def _now() -> tuple[str, bytes]:
+    return topics.HEADER_RECEIVED, b"%d" % (time.time_ns() // 1_000_000)
 
 
 def _stamped(message: Message, sender: str, now: tuple[str, bytes]) -> Message:

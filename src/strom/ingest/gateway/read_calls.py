@@ -12,7 +12,7 @@ from strom.ingest.gateway.call import Call
 from strom.ingest.gateway.committed import EARLIEST, LATEST, Offsets
 from strom.ingest.gateway.consumers import Consumers, Key
 from strom.ingest.gateway.counters import Counters
-from strom.ingest.gateway.directory import Directory, require_partitions
+from strom.ingest.gateway.directory import Directory, require_partition
 from strom.ingest.gateway.fetching import Fetchers
 from strom.ingest.gateway.instance import RESETS, Choices
 from strom.ingest.gateway.places import USUAL_TIMEOUT_MS, Place, read_places, read_timeout
@@ -122,9 +122,8 @@ class ReadCalls:
         for place in places:
             call.user.require(place.topic, place.said)
             await self._directory.partitions(place.topic, place.said)
-        require_partitions(
-            ((each.said, each.topic, each.partition) for each in places), self._directory.counts
-        )
+        for place in places:
+            require_partition(place.said, place.topic, place.partition, self._directory.counts)
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

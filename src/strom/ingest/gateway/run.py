@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from strom import serving
 from strom.ingest.gateway.app import App
 from strom.ingest.gateway.auth import Gatekeeper
-from strom.ingest.gateway.call import Intake
 from strom.ingest.gateway.committed import Offsets
 from strom.ingest.gateway.consumers import Consumers
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.directory import Directory
 from strom.ingest.gateway.fetching import AT_ONCE, Fetchers
+from strom.ingest.gateway.intake import Intake
 from strom.ingest.gateway.produce_calls import ProduceCalls
 from strom.ingest.gateway.producing import Sender
 from strom.ingest.gateway.read_calls import ReadCalls
@@ -56,6 +56,7 @@ def run(settings: Settings, on_ready: Callable[[], None]) -> None:
                     on_stop=gateway.stopping.set,
                     lifespan="off",
                     ws="none",
+                    proxy_headers=False,  # nobody here asks where a call comes from
                     http="httptools",
                     timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                     timeout_graceful_shutdown=round(settings.gateway.send_seconds) + _GRACE_SECONDS,
@@ -90,8 +91,8 @@ class Gateway:
         metrics.watch("gateway", self._counters)
         show = ShownCalls(metrics, lambda: self._directory.connected)
         self.routes = routes(ProduceCalls(self._sender, self._writers, self._directory), read, show)
-        intake = Intake(own.inflight_bytes, own.max_body, self._counters)
-        self.app = App(Router(self.routes), self._gatekeeper, intake, self._counters)
+        self._intake = Intake(own, self._counters)
+        self.app = App(Router(self.routes), self._gatekeeper, self._intake, self._counters)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -116,6 +117,7 @@ class Gateway:
             await asyncio.sleep(_HOUSEKEEPING_SECONDS)
             self._users.refresh()
             self._sender.poll()
+            self._intake.give_up_late_ones()
 
     def _let_go(self) -> None:
         self._sender.close()

@@ -12,10 +12,11 @@ import socket
 import sys
 from pathlib import Path
 
-from strom.ingest.gateway.answers import Answer, Problem
+from strom.ingest.gateway.answers import Problem
 from strom.ingest.gateway.bodies import read_messages
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.frames import READY, Line, Result, Task, slots_in
+from strom.ingest.gateway.outcome import YES
 from strom.ingest.gateway.producing import Sender
 from strom.ingest.gateway.runtime import collect_garbage_rarely, loop_factory
 from strom.ingest.gateway.writing import write_all
@@ -32,9 +33,7 @@ class _Work:
     def __init__(self, settings: Settings, line: Line, slots: list[memoryview]) -> None:
         self._line = line
         self._slots = slots
-        self._counters = Counters()
-        self._told = Counters()  # as of the last result
-        self._sender = Sender(settings, self._counters, arrays=True)
+        self._sender = Sender(settings, Counters(), arrays=True)
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -50,23 +49,21 @@ class _Work:
         self._sender.close()
 
     async def _do(self, task: Task) -> None:
-        retry_after = None
+        retry_after, written, not_written = None, 0, 0
         try:
             given = read_messages(self._slots[task.slot][: task.size], task.topic)
             answer = await write_all(self._sender, {task.topic: task.partitions}, given, task.user)
+            written = len(given.messages)
         except Problem as problem:
             answer, retry_after = problem.answer(), problem.retry_after
+            told = problem.more.get("messages", ())  # unless nothing was sent
+            written = sum(each["written"] == YES for each in told)
+            not_written = len(told) - written
         except Exception:
             LOG.exception("a process of the gateway failed to write to %s", task.topic)
             answer = Problem(500, "The gateway failed to answer this; its log tells why.").answer()
-        self._tell(task.number, answer, retry_after)
-
-    def _tell(self, number: int, answer: Answer, retry_after: int | None) -> None:
-        counted, told = self._counters, self._told
-        written, not_written = counted.written - told.written, counted.not_written - told.not_written
-        told.written, told.not_written = counted.written, counted.not_written
         self._line.send_result(
-            Result(number, answer.status, retry_after or 0, written, not_written, answer.body)
+            Result(task.number, answer.status, retry_after or 0, written, not_written, answer.body)
         )
 
     async def _keep_house(self) -> None:

@@ -146,6 +146,7 @@ class _Writer:
         self._line.send_task(Task(number, slot.number, size, partitions, topic, user))
         await asyncio.wait({answered}, timeout=self._writers.answer_seconds)  # which does not cancel it
         if not answered.done():
+            answered.cancel()  # so that what is said later does not count again
             return self._unknown(topic, slot.memory[:size], LATE)
         result = answered.result()
         if result is None:
@@ -161,10 +162,10 @@ class _Writer:
 
     async def _listen(self) -> None:
         while (result := await self._line.read_result()) is not None:
-            self._writers.count(result.written, result.not_written)
             slot, answered = self._asked.pop(result.number)
             self.free(slot)
             if not answered.done():
+                self._writers.count(result.written, result.not_written)
                 answered.set_result(result)
         self.has_ended = True
         self._writers.ended(self)
