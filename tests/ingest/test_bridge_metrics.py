@@ -1,9 +1,7 @@
 """What can go wrong around a bridge gives a metric and a log line, and loses nothing: lines, queues, disks."""
 
 import os
-import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from strom.settings import MqttSettings, Settings
 from strom.stack.supervisor import Stack
 from tests.conftest import free_ports, settings_in
+from tests.disks import full_disk
 from tests.ingest.bridging import (
     Publisher,
     await_raw,
@@ -27,7 +26,6 @@ from tests.waiting import until
 pytestmark = pytest.mark.stack
 
 INFLIGHT = 50
-MB = 1 << 20
 
 
 @pytest.fixture
@@ -185,15 +183,3 @@ def test_a_thinning_bridge_acknowledges_what_it_leaves_out(settings: Settings, t
     values = [record.value for record in raw_records(settings, topic)]
     assert [value for value in values if value != b"not json"] == sent[::3]
     assert values.count(b"not json") == 2
-
-
-@contextmanager
-def full_disk(pid: int) -> Iterator[None]:
-    """No file of the broker can grow over a megabyte, nor of those that are started in its place."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MB, hard))
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (MB, MB))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

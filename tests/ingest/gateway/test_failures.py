@@ -1,6 +1,8 @@
 """Kafka that is away, restarted or overrun, a gateway that is stopped: what callers are told is true, and nothing is lost."""
 
+import os
 import secrets
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from strom.settings import Settings
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
 from strom.streams.admin import create_topics, new_topic
+from tests.disks import full_disk
 from tests.ingest.gateway.calling import Caller, calling, gateway_settings, records_in, strom_in
 from tests.running import start
 from tests.streams.writing import topic_of
@@ -28,6 +31,7 @@ def test_without_kafka_it_comes_up_says_so_and_heals(own_settings: Settings, tmp
     settings = gateway_settings(own_settings, tmp_path / "gateway", send_seconds=QUICK)
     with calling(settings) as caller:
         assert caller.get("/health").json() == {"status": "degraded", "kafka": "lost"}
+        caller.process.await_log(f"Kafka at {own_settings.kafka_bootstrap}")
         place = {"topic": "sma-kafka", "partition": 0, "offset": 0}
         for answer in (
             caller.get("/produce/sma-kafka/v"),
@@ -42,6 +46,7 @@ def test_without_kafka_it_comes_up_says_so_and_heals(own_settings: Settings, tmp
         ):
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
         assert caller.metric("unavailable_total") == 9
+        assert caller.process.log.count("answered 503: Kafka does not answer, and nothing was sent") == 1
         with Stack(own_settings, ["kafka"]):
             until(lambda: caller.get("/health").json()["status"] == "ok")
             assert caller.post("/produce/sma-kafka", {"value": "v"}).status_code == 200
@@ -83,6 +88,53 @@ def test_while_the_broker_is_away_the_answer_is_503_and_what_was_answered_200_is
             assert len(written) == len(set(written))  # the producer makes no duplicates of its own
             assert not told["no"].intersection(written)
             assert set(written) <= told["yes"] | told["unknown"]
+
+
+def test_a_full_disk_of_the_broker_is_503_until_there_is_room_and_what_was_answered_200_is_there(
+    own_settings: Settings, tmp_path: Path
+) -> None:
+    with Stack(own_settings, ["kafka"]) as stack:
+        topic = topic_of(own_settings, "narrow", partitions=1)
+        with calling(gateway_settings(own_settings, tmp_path / "gateway", send_seconds=QUICK)) as caller:
+            told: dict[str, set[str]] = {"yes": set(), "no": set(), "unknown": set()}
+
+            def send() -> int:
+                value = secrets.token_hex(100_000)
+                answer = caller.post(f"/produce/{topic}", {"value": value})
+                _take_down(told, [value], answer)
+                return answer.status_code
+
+            with full_disk(stack.pid("kafka")):
+                until(lambda: send() == 503, "the disk is full")
+                caller.process.await_log("answered 503: ")
+                assert caller.metric("not_written_total") + caller.metric("unavailable_total") > 0
+            stack.await_ready("kafka")
+            until(lambda: send() == 200, "there is room again")
+            written = [(record.value or b"").decode() for record in records_in(own_settings, topic)]
+            assert told["yes"] <= set(written)
+            assert not told["no"].intersection(written)
+            assert len(written) == len(set(written))
+
+
+def test_a_broker_that_hangs_is_503_in_time_and_the_loop_goes_on(
+    own_settings: Settings, tmp_path: Path
+) -> None:
+    with Stack(own_settings, ["kafka"]) as stack:
+        topic = topic_of(own_settings, "hung")
+        with calling(gateway_settings(own_settings, tmp_path / "gateway", send_seconds=QUICK)) as caller:
+            assert caller.post(f"/produce/{topic}", {"value": "before"}).status_code == 200
+            pid = stack.pid("kafka")
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                answer = caller.post(f"/produce/{topic}", {"value": "meanwhile"})
+                assert answer.status_code == 503
+                assert answer.json()["messages"][0]["written"] == "unknown"
+                until(lambda: caller.get("/health").json()["kafka"] == "lost", "the gateway says so")
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            until(lambda: caller.post(f"/produce/{topic}", {"value": "after"}).status_code == 200)
+            written = {record.value for record in records_in(own_settings, topic)}
+            assert {b"before", b"after"} <= written <= {b"before", b"meanwhile", b"after"}
 
 
 def _take_down(told: dict[str, set[str]], values: list[str], answer: httpx.Response) -> None:
@@ -150,6 +202,9 @@ def test_more_messages_than_may_be_under_way_are_429(stack: Settings, tmp_path: 
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
         assert caller.post(f"/produce/{topic}", [{"value": "v"}] * 10).status_code == 200
         assert caller.metric("overloaded_total") == 1
+        assert (
+            "answered 429: More than 10 messages (gateway.inflight) would be under way" in caller.process.log
+        )
     assert len(records_in(stack, topic)) == 10
 
 
@@ -168,6 +223,35 @@ def test_more_bytes_than_may_be_held_are_429_until_there_is_room(
             assert caller.post(f"/produce/{topic}", {"value": "small"}).status_code == 200
         until(lambda: caller.metric("held_bytes") == 0)  # the slow one has hung up
         assert caller.post(f"/produce/{topic}", large).status_code == 200
+
+
+@pytest.mark.parametrize("begun", ["", "["])
+def test_a_body_that_does_not_come_is_408_and_its_bytes_are_let_go(
+    stack: Settings, tmp_path: Path, topic: str, begun: str
+) -> None:
+    with calling(gateway_settings(stack, tmp_path, body_seconds=1)) as caller:
+        host = caller.client.base_url
+        with socket.create_connection((host.host, host.port or 0), timeout=60) as silent:
+            head = f"POST /produce/{topic} HTTP/1.1\r\nHost: x\r\nContent-Length: 1900\r\n"
+            credentials = caller.client.headers["authorization"]
+            silent.sendall(f"{head}Authorization: {credentials}\r\n\r\n{begun}".encode())
+            with silent.makefile("rb") as answer:
+                assert answer.readline().startswith(b"HTTP/1.1 408 ")
+        until(lambda: caller.metric("held_bytes") == 0)
+        assert "answered 408: The body did not come in time" in caller.process.log
+
+
+def test_bodies_that_do_not_say_how_large_they_are_leave_room_for_each_other(
+    stack: Settings, tmp_path: Path, topic: str
+) -> None:
+    settings = gateway_settings(stack, tmp_path, max_body=2000, inflight_bytes=3000)
+    with calling(settings) as caller, ThreadPoolExecutor(8) as pool:
+        bodies = (iter([b'{"value"', b':"v"}']) for _ in range(40))
+        answers = pool.map(
+            lambda body: caller.client.post(f"/produce/{topic}", content=body).status_code, bodies
+        )
+        assert {*answers} == {200}
+    assert len(records_in(stack, topic)) == 40
 
 
 def test_a_gateway_that_is_stopped_finishes_what_is_under_way(

@@ -2,14 +2,17 @@
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from strom.ingest.gateway.instance import Choices, Instance
 from strom.settings import Settings
 from tests.ingest.gateway.calling import PASSWORD, Caller, basic, calling, gateway_settings
 from tests.streams.writing import topic_of, write
@@ -236,6 +239,33 @@ def test_there_are_no_more_consumers_than_there_may_be_and_idle_ones_go(
         committed = caller.post(f"/committed/{group}/one", {"topic": topic, "partition": 0})
         assert committed.json()[0]["offset"] == 1
         assert caller.post(f"/consume/{group}/two/{topic}", {"timeout": 0}).status_code == 200
+
+
+def test_consumers_can_be_listed_while_others_are_closed(
+    gateway: Caller, stack: Settings, topic: str, unique: Callable[[str], str]
+) -> None:
+    group = unique("group")
+    one, other = (Instance(stack, group, Choices()) for _ in range(2))
+    assert (one.partitions(), other.partitions()) == ([], [])
+    one.close()
+    assert (one.partitions(), other.partitions()) == (None, [])
+    other.close()
+    stop = threading.Event()
+
+    def come_and_go() -> None:
+        while not stop.is_set():
+            assert gateway.post(f"/consume/{group}/one/{topic}", {"timeout": 0}).status_code == 200
+            assert gateway.post(f"/delete-consumer/{group}/one").status_code == 200
+
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(come_and_go)
+        try:
+            for _ in range(50):
+                answer = gateway.get("/consumers")
+                assert answer.status_code == 200, answer.text
+        finally:
+            stop.set()
+        coming.result()
 
 
 def test_one_request_at_a_time_uses_a_consumer(

@@ -70,7 +70,7 @@ _PLACE_WITH_OFFSET = _object(
 _WRITTEN: dict[str, Any] = {
     "topic": _TEXT,
     "partition": _PARTITION,
-    "offset": {"type": "integer"},
+    "offset": {"type": ["integer", "null"]},
     "timestamp": _TIME,
 }
 _OUTCOME = _object(
