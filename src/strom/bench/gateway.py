@@ -6,10 +6,13 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
+
+from confluent_kafka import Producer
 
 from strom.bench.http_load import Load, seconds_for
 from strom.bench.notes import Notes
-from strom.bench.report import Measure, Report, best
+from strom.bench.report import Measure, Report
 from strom.devices.simulator.fleet import Fleet
 from strom.ingest.gateway.passwords import make_hash
 from strom.settings import Settings, UserSettings
@@ -26,15 +29,24 @@ _INTERVAL_S = 5.0
 
 @dataclass(frozen=True)
 class GatewayPlan:
-    singles: int = 60_000
-    arrays: int = 600
-    rounds: int = 5
+    singles: int = 30_000
+    arrays: int = 300
+    rounds: int = 11
+    warm_up: int = 150_000
     connections: int = 256
     array_connections: int = 16
     meters: int = 1_000
 
 
-QUICK = GatewayPlan(singles=20_000, arrays=200, rounds=2)
+QUICK = GatewayPlan(singles=20_000, arrays=200, rounds=3, warm_up=30_000)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of two that are compared; `take` sends so many messages and returns the seconds."""
+
+    name: str
+    take: Callable[[int], float]
 
 
 def with_gateway(settings: Settings, port: int) -> Settings:
@@ -68,67 +80,68 @@ class GatewayBench:
         )
         size = sum(len(value) for _, value in self._messages) / len(self._messages)
         self._notes.figures["bytes of a message"] = round(size)
+        self._warm_up()
         with Stack(self._settings, ("gateway",), report=self._notes.say):
             self._singles()
             self._arrays()
         return self._result
+
+    def _warm_up(self) -> None:
+        """As a broker is that has run for a while: what its Java compiles first is compiled, request by request."""
+        self._notes.say(f"warming up with {self._plan.warm_up:,} messages, each in a request of its own")
+        producer = open_producer(self._settings, "warm-up", **{"batch.num.messages": 1, "linger.ms": 0})
+        self._send(producer, self._plan.warm_up)
 
     def _singles(self) -> None:
         plan = self._plan
         bodies = [json.dumps({"value": value, "key": key}) for key, value in self._messages]
         writing = tuple(_request("POST", f"/produce/{TOPIC}", body) for body in bodies)
         nothing = tuple(_request("GET", "/health", body) for body in bodies)  # the same bytes, for nothing
-        took: dict[str, list[float]] = {"empty endpoint": [], "single messages": []}
-        for turn in range(-1, plan.rounds):  # the first is to warm up
-            for name, requests in (("empty endpoint", nothing), ("single messages", writing)):
-                seconds = self._load(
-                    requests, plan.connections, plan.singles if turn >= 0 else plan.singles // 4
-                )
-                if turn >= 0:
-                    took[name].append(seconds)
-                    self._notes.say(
-                        f"{name}, run {turn + 1} of {plan.rounds}: {plan.singles / seconds:,.0f}/s"
-                    )
-        limit, reached = (plan.singles / best(found) for found in took.values())
-        self._notes.figures |= {
-            "empty endpoint, requests/s": round(limit),
-            "single messages/s": round(reached),
-        }
-        self._notes.add(
-            Measure(
-                "single messages",
-                reached / limit,
-                "of an endpoint that does nothing",
-                f"{reached:,.0f}/s of {limit:,.0f}/s by {plan.connections} connections",
-                at_least=0.5,
-            )
+        self._compare(
+            _Side("empty endpoint, requests", lambda count: self._load(nothing, plan.connections, count)),
+            _Side("single messages", lambda count: self._load(writing, plan.connections, count)),
+            plan.singles,
+            "of an endpoint that does nothing",
+            f"by {plan.connections} connections",
         )
 
     def _arrays(self) -> None:
         plan = self._plan
-        count = plan.arrays * ARRAY
         body = json.dumps([{"value": value, "key": key} for key, value in self._messages])
         request = (_request("POST", f"/produce/{TOPIC}", body),)
-        bare: list[float] = []
-        gateway: list[float] = []
-        self._load(request, plan.array_connections, plan.arrays // 4)
-        for turn in range(plan.rounds):
-            bare.append(self._bare_loop(count))
-            gateway.append(self._load(request, plan.array_connections, plan.arrays))
-            self._notes.say(
-                f"run {turn + 1} of {plan.rounds}: bare loop {count / bare[-1]:,.0f}/s, arrays {count / gateway[-1]:,.0f}/s"
-            )
-        limit, reached = count / best(bare), count / best(gateway)
-        self._notes.figures |= {
-            "bare producer loop, messages/s": round(limit),
-            "in arrays, messages/s": round(reached),
-        }
+        self._compare(
+            _Side("bare producer loop, messages", self._bare_loop),
+            _Side(
+                f"arrays of {ARRAY:,}, messages",
+                lambda count: self._load(request, plan.array_connections, count // ARRAY),
+            ),
+            plan.arrays * ARRAY,
+            "of a bare producer loop",
+            f"by {plan.array_connections} connections",
+        )
+
+    def _compare(self, limit: "_Side", own: "_Side", count: int, against: str, how: str) -> None:
+        """In turns, each first in every other one: what disturbs one of a pair disturbs the other too."""
+        for side in (limit, own):
+            side.take(count // 4)  # to warm up
+        pairs = []
+        for turn in range(self._plan.rounds):
+            sides = (limit, own) if turn % 2 == 0 else (own, limit)
+            took = {side: side.take(count) for side in sides}
+            pairs.append((took[limit], took[own]))
+            told = ", ".join(f"{side.name} {count / took[side]:,.0f}/s" for side in (limit, own))
+            self._notes.say(f"run {turn + 1} of {self._plan.rounds}: {told}")
+        speeds = [count / median(each) for each in zip(*pairs, strict=True)]
+        for side, speed in zip((limit, own), speeds, strict=True):
+            self._notes.figures[f"{side.name}/s"] = round(speed)
+        ratios = [limit_took / own_took for limit_took, own_took in pairs]
         self._notes.add(
             Measure(
-                f"arrays of {ARRAY:,}",
-                reached / limit,
-                "of a bare producer loop",
-                f"{reached:,.0f}/s of {limit:,.0f}/s by {plan.array_connections} connections",
+                own.name.removesuffix(", messages"),
+                median(ratios),
+                against,
+                f"{speeds[1]:,.0f}/s of {speeds[0]:,.0f}/s {how}; "
+                f"the ratio was between {min(ratios):.2f} and {max(ratios):.2f}",
                 at_least=0.5,
             )
         )
@@ -136,10 +149,14 @@ class GatewayBench:
     def _bare_loop(self, count: int) -> float:
         """As the gateway sends them: acks=all, idempotent, the same messages; until the last is confirmed."""
         producer = open_producer(self._settings, "bench")
-        messages = [(key.encode(), value.encode()) for key, value in self._messages]
         producer.produce(TOPIC, b"to find the partitions and their leaders")
         producer.flush()
         began = time.perf_counter()
+        self._send(producer, count)
+        return time.perf_counter() - began
+
+    def _send(self, producer: Producer, count: int) -> None:
+        messages = [(key.encode(), value.encode()) for key, value in self._messages]
         for number in range(count):
             key, value = messages[number % len(messages)]
             while True:
@@ -151,7 +168,6 @@ class GatewayBench:
             if not number % ARRAY:
                 producer.poll(0)
         producer.flush()
-        return time.perf_counter() - began
 
     def _load(self, requests: tuple[str, ...], connections: int, count: int) -> float:
         own = self._settings.gateway
