@@ -182,10 +182,11 @@ class Sender:
 
     def _give_up_late_ones(self) -> None:
         now = time.monotonic()
-        for books, until in [*self._under_way.items()]:
+        while self._under_way:
+            books, until = next(iter(self._under_way.items()))
             if until > now:
                 break
-            books.give_up()
+            books.give_up()  # which takes them off the list
 
     def _begin_anew(self) -> None:
         """A producer that has failed for good is of no more use; what it still has is told as unknown."""

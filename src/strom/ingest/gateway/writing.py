@@ -27,10 +27,10 @@ async def write_all(sender: Sender, counts: Mapping[str, int], given: Given, use
 def write_one(sender: Sender, counts: Mapping[str, int], message: Message, user: str) -> Awaitable[Outcome]:
     if message.partition >= 0:
         require_partition("", message.topic, message.partition, counts)
-    stamped = stamped_one(message, user)
-    return (
-        sender.send_one(stamped) if sender.is_ready_for(stamped) else _make_ready_and_write(sender, stamped)
-    )
+    message = stamped_one(message, user)
+    if sender.is_ready_for(message):
+        return sender.send_one(message)
+    return _make_ready_and_write(sender, message)
 
 
 async def _make_ready_and_write(sender: Sender, message: Message) -> Outcome:
