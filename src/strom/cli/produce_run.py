@@ -14,7 +14,8 @@ from strom.cli.message_source import Message, Unreadable
 from strom.cli.running import INTERRUPTED
 from strom.cli.terminal import Terminal
 from strom.errors import StromError
-from strom.streams.producer import Header, Producer
+from strom.streams.outgoing import Header
+from strom.streams.producer import Producer
 from strom.streams.transaction import UndecidedError
 
 _NAMED = 5  # failures that are told one by one
