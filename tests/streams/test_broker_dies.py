@@ -1,7 +1,7 @@
 """Senders and readers when the broker dies under them: nothing is lost, nothing gets out of order, and what fails says so."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -10,7 +10,6 @@ from strom.stack.supervisor import Stack
 from strom.streams import EARLIEST, Consumer, Producer, StromError
 from strom.streams.chunks import Part, split
 from strom.streams.topics import HEADER_PART
-from tests.conftest import settings_in
 from tests.streams.senders import run_senders
 from tests.streams.test_order import assert_in_order
 from tests.streams.writing import lying_in, topic_of
@@ -18,13 +17,6 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 Unique = Callable[[str], str]
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """A Kafka that these tests may break."""
-    with Stack(settings_in(tmp_path_factory.mktemp("dies")), ["kafka"]) as stack:
-        yield stack
 
 
 def test_a_meter_stays_in_order_though_the_broker_dies_under_its_senders(

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.cimpl import NewPartitions
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from strom.errors import StromError
 from strom.settings import AreaSettings, KafkaSettings, Settings, load_settings
 from strom.streams import partitioners
 from strom.streams.admin import admin_client
+from strom.streams.client import AwayError
 from strom.streams.murmur2 import key_hash, murmur2
 from strom.streams.partitioners import ANY, Partitioner
 from strom.streams.producer import Producer, open_producer
@@ -40,6 +43,20 @@ class Counting:
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> object:
         self.asked += 1
         raise AssertionError("nobody is to be asked")
+
+
+class Away:
+    """Stands for a client whose Kafka is away: a real one takes a quarter of a minute to find that out."""
+
+    def __init__(self, answer: threading.Event | None = None) -> None:
+        self.asked = 0
+        self._answer = answer
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> object:
+        self.asked += 1
+        if self._answer is not None:
+            assert self._answer.wait(SECONDS)
+        raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
 
 # The first six are those of Kafka's own UtilsTest; all were computed by its Utils.murmur2 (kafka-clients 4.3.1).
@@ -73,6 +90,46 @@ def test_by_key_nobody_is_asked_anything() -> None:
     partitioner = Partitioner(Settings(), client)
     assert partitioner.partition("t", b"haus-1") == ANY
     assert client.asked == 0
+
+
+def test_one_who_asks_while_kafka_is_away_spares_the_next_ones_the_wait() -> None:
+    client = Away()
+    partitioner = Partitioner(by_area(Settings()), client, away_seconds=3600.0)
+    for topic in ["sma-kafka"] * 100 + ["another"]:
+        with pytest.raises(StromError, match="does not answer"):
+            partitioner.partition(topic, b"haus-1")
+    assert client.asked == 1
+    assert not partitioner.knows("sma-kafka")
+
+
+def test_many_who_ask_at_once_while_kafka_is_away_ask_once() -> None:
+    answer = threading.Event()
+    client = Away(answer)
+    partitioner = Partitioner(by_area(Settings()), client, away_seconds=3600.0)
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(partitioner.count, "sma-kafka") for _ in range(8)]
+        until(lambda: client.asked, "the first one asks")
+        answer.set()
+        failures = [each.exception(SECONDS) for each in asking]
+    assert {type(each) for each in failures} == {AwayError}
+    assert client.asked == 1
+
+
+@pytest.mark.stack
+def test_kafka_is_asked_again_a_moment_later(stack: Settings, topic: str) -> None:
+    partitioner = Partitioner(by_area(stack), Away(), away_seconds=0.05)
+    with pytest.raises(StromError, match="does not answer"):
+        partitioner.count(topic)
+    partitioner.use(admin_client(stack))
+
+    def counted() -> int | None:
+        try:
+            return partitioner.count(topic)
+        except StromError:
+            return None
+
+    assert until(counted, "it is asked again") == 7
+    assert partitioner.knows(topic)
 
 
 def test_areas_without_any_area_are_refused(tmp_path: Path) -> None:

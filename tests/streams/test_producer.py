@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import inspect
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from strom.cli.produce import produce
 from strom.settings import KafkaSettings, Settings
 from strom.streams import Delivery, Producer, StromError
 from strom.streams.choices import Choices
@@ -52,6 +54,15 @@ def test_without_idempotence_one_request_is_under_way_so_that_none_overtakes() -
     assert Choices(acks="1").config()["max.in.flight.requests.per.connection"] == 1
     assert "max.in.flight.requests.per.connection" not in Choices().config()
     assert Choices().config()["enable.idempotence"] is True
+
+
+@pytest.mark.parametrize("chosen", [{}, {"acks": "1"}, {"transactional": "t"}])
+def test_a_broker_may_be_away_for_minutes_before_a_message_is_given_up(chosen: dict[str, Any]) -> None:
+    assert Choices(**chosen).config()["message.timeout.ms"] >= 5 * 60_000
+    defaults = [
+        inspect.signature(each).parameters["timeout"].default for each in (Choices, Producer, produce)
+    ]
+    assert defaults == [Choices().timeout] * 3
 
 
 def test_a_producer_sends_only_within_its_block() -> None:

@@ -54,7 +54,7 @@ def decoded(letter: DeadLetter, settings: Settings) -> dict[str, Any]:
         return speaking.decode(
             record.value or b"",
             received_ms=letter.arrived_ms,
-            source=record.header(topics.HEADER_SOURCE) or "kafka",
+            source=record.header(topics.HEADER_SOURCE) or topics.SOURCE_KAFKA,
             topic=record.header(topics.HEADER_TOPIC),
         )
     except Rejected as rejected:

@@ -14,6 +14,7 @@ STDIN = Path("-")
 @dataclass(frozen=True)
 class Message:
     where: str  # as people find it again
+    text: bytes  # as it was read
     value: bytes
     key: bytes | None = None
 
@@ -23,6 +24,7 @@ class Unreadable:
     """Something that is no message, and why."""
 
     where: str
+    text: bytes | None  # None where it is too long to be held
     why: str
 
 
@@ -34,11 +36,11 @@ def messages(
     split_at = None if separator is None else separator.replace("\\t", "\t").encode()
     for where, text in _texts(files, most, whole=whole):
         if len(text) > most:
-            yield Unreadable(where, f"it has more than {most:,} bytes, as parts.memory_mb says")
+            yield Unreadable(where, None, f"it has more than {most:,} bytes, as parts.memory_mb says")
         elif split_at is not None:
             yield _message(where, text, split_at)
         else:
-            yield Message(where, text, fixed)
+            yield Message(where, text, text, fixed)
 
 
 def _texts(files: list[Path], most: int, *, whole: bool) -> Iterator[tuple[str, bytes]]:
@@ -83,5 +85,5 @@ def _lines(stream: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
 def _message(where: str, line: bytes, separator: bytes) -> Message | Unreadable:
     key, found, value = line.partition(separator)
     if not found:
-        return Unreadable(where, f"there is no {separator.decode()!r} between key and value")
-    return Message(where, value, key)
+        return Unreadable(where, line, f"there is no {separator.decode()!r} between key and value")
+    return Message(where, line, value, key)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from strom.cli.options import HomeOption, KafkaOption, settings_from
-from strom.streams.choices import Acks, Compression
+from strom.streams.choices import TIMEOUT_SECONDS, Acks, Compression
 
 if TYPE_CHECKING:
     from strom.settings import Settings
@@ -58,22 +58,36 @@ def produce(
     ] = None,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="After so long without an answer a message is given up.")
-    ] = 60.0,
+    ] = TIMEOUT_SECONDS,
+    failed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Add every line that was not written to this file, to be sent again.",
+            show_default=False,
+        ),
+    ] = None,
     kafka: KafkaOption = None,
     home: HomeOption = None,
 ) -> None:
     """Send messages to a topic: each line of the files or of standard input is one, or each file.
 
-    Values that are too large for one record go in parts. Exit code 1 if some were not written; it says which.
+    Values that are too large for one record go in parts. Into sma-kafka a message goes with its meter as the key, unless
+    one is given. When Kafka confirms nothing, it waits and says so; once a message is given up, no more are sent. Exit
+    code 1 if some were not written: it names the first ones, and --failed keeps all.
 
     Example: strom produce my-topic readings.jsonl --key-separator : --header source=test
     """
     from strom.cli.message_source import STDIN, check_files, messages
-    from strom.cli.produce_run import Run
+    from strom.cli.produce_failed import FailedLines
+    from strom.cli.produce_heading import heading
+    from strom.cli.produce_run import NAMED, Run
+    from strom.cli.produce_watch import Watch
     from strom.cli.running import end_like_ctrl_c
     from strom.streams.producer import Producer
 
     _check_keys(key, key_separator, whole=whole)
+    _check_failed(failed, transactional, whole=whole)
     sources = files or [STDIN]
     check_files(sources)
     settings = settings_from(kafka=kafka, home=home, more={"kafka.partitioner": partitioner})
@@ -87,16 +101,20 @@ def produce(
         transactional=transactional,
         timeout=timeout,
     )
-    end_like_ctrl_c()
-    Run(
+    run = Run(
         producer,
         topic,
-        headers=_headers(header or []),
+        heading=heading(topic, _headers(header or []), settings),
         partition=partition,
         timestamp=None if timestamp is None else _epoch_ms(timestamp, settings),
         all_or_nothing=transactional is not None,
         one_by_one=sync,
-    ).send(found)
+        failed_lines=None if failed is None else FailedLines(failed, sources),
+        named=len(sources) if whole else NAMED,
+    )
+    end_like_ctrl_c()
+    with Watch(run.progress, settings.kafka_bootstrap, timeout):
+        run.send(found)
 
 
 def _check_keys(key: str | None, separator: str | None, *, whole: bool) -> None:
@@ -110,6 +128,17 @@ def _check_keys(key: str | None, separator: str | None, *, whole: bool) -> None:
         raise StromError(
             "--key-separator is the text between key and value of a line: not empty, no --whole."
         )
+
+
+def _check_failed(failed: Path | None, transactional: str | None, *, whole: bool) -> None:
+    from strom.errors import StromError
+
+    if failed is None:
+        return
+    if whole:
+        raise StromError("--failed keeps lines, and --whole sends files: it names each that was not written.")
+    if transactional is not None:
+        raise StromError("--transactional writes all or nothing: send the same again, without --failed.")
 
 
 def _headers(given: list[str]) -> list[tuple[str, str | bytes | None]]:

@@ -24,7 +24,7 @@ STRICT = {
 }
 CORRUPT = "_corrupt"
 SOURCE_PATTERN = "[a-z0-9-]{1,32}"  # anything else was not written by a door of ours
-OTHER_SOURCE = "kafka"
+OTHER_SOURCE = topics.SOURCE_KAFKA
 _USUAL_SOURCES = ("mqtt", "rest", "modbus", "http")
 FIELD_REGISTERS = (*MEASURED, *METER_NUMBERS)
 FIELD_SPELLINGS = tuple(spelling for register in FIELD_REGISTERS for spelling in register.spellings)

@@ -48,11 +48,14 @@ class Answers:
         self._under_way.add(future)
         return future
 
+    @property
+    def is_calling_back(self) -> bool:
+        """Whether this thread is within what a delivery calls back."""
+        return getattr(self._here, "taking", False)
+
     def take(self, seconds: float = 0.0) -> None:
         """Take the answers that are there, or the first that come within this time."""
-        if getattr(
-            self._here, "taking", False
-        ):  # called back by an answer: the client cannot be asked within that
+        if self.is_calling_back:  # the client cannot be asked within that
             if seconds:
                 raise StromError("Nothing can be waited for in what a delivery calls back; wait elsewhere.")
             return

@@ -9,6 +9,9 @@ Acks = Literal["0", "1", "all"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 ACKS: tuple[str, ...] = get_args(Acks)
 COMPRESSIONS: tuple[str, ...] = get_args(Compression)
+# Until a message that Kafka does not confirm is given up: a broker that is away for a minute, or starts anew after that,
+# loses nobody a message.
+TIMEOUT_SECONDS = 300.0
 TRANSACTION_SECONDS = 300.0  # a transaction that is open for longer is ended by the broker
 LINGER_MS = 5
 # Messages that may be under way before a sender waits: each is a future, and many more of them keep Python's collector
@@ -23,7 +26,7 @@ class Choices:
     idempotent: bool | None = None  # None: wherever all acknowledge
     transactional: str | None = None  # the id
     sync: bool = False
-    timeout: float = 60.0  # seconds until a message that is not confirmed is given up
+    timeout: float = TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
         if self.acks not in ACKS:

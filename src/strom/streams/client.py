@@ -31,10 +31,14 @@ def common_config(settings: Settings, name: str) -> dict[str, Any]:
     }
 
 
-def no_answer(settings: Settings, error: KafkaError | str) -> StromError:
+class AwayError(StromError):
+    """No broker can be reached: asking again, or for something else, would be in vain now."""
+
+
+def no_answer(settings: Settings, error: KafkaError | str) -> AwayError:
     """The sentence for a broker that cannot be reached."""
     reason = error if isinstance(error, str) else (error.str() or error.name())
-    return StromError(
+    return AwayError(
         f"Kafka at {settings.kafka_bootstrap} does not answer ({reason}); "
         "start it with `strom up` or name another one with --kafka."
     )

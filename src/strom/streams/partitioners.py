@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from strom.errors import StromError
 from strom.settings import MeterAreas, Settings, check_areas
 from strom.streams.admin import admin_client
+from strom.streams.client import AwayError
 from strom.streams.murmur2 import key_hash
 from strom.streams.offsets import HasMetadata, all_topics, find_topics
 
 ANY = -1  # the client chooses: by the key, and at random without one
 REFRESH_SECONDS = 60.0
+AWAY_SECONDS = 1.0  # so long after Kafka did not answer nobody waits for that again
 _KEYS_REMEMBERED = 1 << 16  # some 10 MB
 
 
@@ -34,6 +36,9 @@ class Partitioner:
 
     The counts of partitions are asked for once and then refreshed beside the senders, which never wait for that. A
     producer that is given with `use` is the one that is asked, and so knows a new partition before anything goes there.
+
+    To ask takes long where Kafka is away. A sender on an event loop looks whether this `knows` the topic, and if not
+    lets a thread `count` it before it sends.
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class Partitioner:
         client: HasMetadata | None = None,
         *,
         refresh_seconds: float = REFRESH_SECONDS,
+        away_seconds: float = AWAY_SECONDS,
     ) -> None:
         check_areas(settings)
         self._settings = settings
@@ -50,9 +56,13 @@ class Partitioner:
         self._key_hashes = _KeyHashes()
         self._client = client
         self._refresh_seconds = refresh_seconds
+        self._away_seconds = away_seconds
         self._counts: dict[str, int] = {}
         self._refresh_at = 0.0
         self._asking = threading.Lock()
+        self._first_asking = threading.Lock()
+        self._away: AwayError | None = None  # why Kafka did not answer when it was last asked
+        self._away_until = 0.0
 
     def use(self, client: HasMetadata) -> None:
         """Ask this client from now on; for senders that open a producer anew."""
@@ -92,13 +102,26 @@ class Partitioner:
             threading.Thread(target=self._refresh, name="partition-counts", daemon=True).start()
         return known
 
-    def learn(self, topic: str) -> int:
-        """As `count`, asked anew; it may take as long as Kafka does to answer."""
-        self._client = self._client or admin_client(self._settings)
-        count = find_topics(self._settings, self._client, [topic])[topic]
-        self._counts[topic] = count
-        self._refresh_at = time.monotonic() + self._refresh_seconds
-        return count
+    def learn(self, topic: str, least: int = 1) -> int:
+        """As `count`, asked anew where fewer than `least` are known; it may take as long as Kafka does to answer.
+
+        Of many who ask at once, one asks Kafka, and its answer is everybody's.
+        """
+        with self._first_asking:
+            known = self._counts.get(topic, 0)
+            if known >= least:
+                return known
+            if self._away is not None and time.monotonic() < self._away_until:
+                raise AwayError(str(self._away))
+            self._client = self._client or admin_client(self._settings)
+            try:
+                count = find_topics(self._settings, self._client, [topic])[topic]
+            except AwayError as error:
+                self._away, self._away_until = error, time.monotonic() + self._away_seconds
+                raise
+            self._counts[topic] = count
+            self._refresh_at = time.monotonic() + self._refresh_seconds
+            return count
 
     def _area(self, key: bytes | None) -> str | None:
         if key is None or self._areas is None:

@@ -5,32 +5,26 @@ message, large ones in parts, transactions.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from confluent_kafka import KafkaException
 from confluent_kafka import Producer as Client
 
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.streams.answers import Answers
-from strom.streams.assembler import room_of
-from strom.streams.choices import LINGER_MS, Acks, Choices, Compression
-from strom.streams.chunks import split
-from strom.streams.client import common_config, error_of
+from strom.streams.choices import LINGER_MS, TIMEOUT_SECONDS, Acks, Choices, Compression
+from strom.streams.client import common_config
 from strom.streams.delivery import DeliveryFuture
+from strom.streams.handover import Handover
+from strom.streams.outgoing import Headers, Outgoing, at_ms, pieces_of
 from strom.streams.partitioners import Partitioner
 from strom.streams.refusals import Refusals, TakenOverError
-from strom.streams.start import epoch_ms
-from strom.streams.topics import HEADER_PART, MAX_MESSAGE_BYTES
+from strom.streams.topics import MAX_MESSAGE_BYTES
 from strom.streams.transaction import Transactions
 
-Header = tuple[str, str | bytes | None]
-Headers = Mapping[str, str | bytes | None] | Sequence[Header]
-
-_FULL_SECONDS = 0.1  # for the client's queue to have room again
 _HURRY_SECONDS = 5.0  # for what is under way when the block ended by an exception
 
 
@@ -73,7 +67,7 @@ class Producer:
         idempotent: bool | None = None,
         transactional: str | None = None,
         partitioner: Literal["key", "area"] | None = None,
-        timeout: float = 60.0,
+        timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._settings = settings
         choices = Choices(str(acks), compression, idempotent, transactional, sync, timeout)
@@ -87,6 +81,8 @@ class Producer:
         self._partitioner.use(self._client)
         self._transactions = Transactions(self._client, self._refusals.of, timeout)
         self._answers = Answers(self._client, self._refusals.of)
+        self._handover = Handover(self._client, self._answers, self._refusals)
+        self._turn = asyncio.Lock()  # of those who send in asyncio
         self._open = False
 
     def __enter__(self) -> Self:
@@ -124,21 +120,39 @@ class Producer:
     ) -> DeliveryFuture:
         """Hand over one message; raises StromError for what cannot be sent at all, such as an unknown topic.
 
-        It waits only where too much is under way already, or for each message with `sync`.
+        It waits where too much is under way already, for Kafka to tell of a topic that is new to it, and for each
+        message with `sync`: in asyncio there is `send_async`.
         """
-        self._check_state()
-        body, name = _bytes(value), _bytes(key)
-        pairs = [*(headers.items() if isinstance(headers, Mapping) else headers)]
-        pieces = self._pieces(body, pairs)
-        place = self._place(topic, name, partition, together=len(pieces) > 1)
-        at_ms = self._at_ms(timestamp)
-        future = self._answers.expect(len(pieces), self._refusals.of_delivery)
-        for piece, more in pieces:
-            self._produce(topic, piece, name, place, [*pairs, *more], at_ms, future)
-        self._answers.take()
+        future = self._handover.give(self._outgoing(topic, value, key, headers, partition, timestamp))
         if self._choices.sync:
             self._answers.wait_for(future)
             future.result()
+        return future
+
+    async def send_async(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None = None,
+        *,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | datetime | None = None,
+    ) -> DeliveryFuture:
+        """As `send`, in asyncio: whatever it waits for, the event loop goes on meanwhile. Await the future for the answer.
+
+        Of several tasks that send at once, each has its turn in the order in which they came.
+        """
+        given = topic, value, key, headers, partition, timestamp
+        await asyncio.sleep(0)  # also one who only sends lets the others go on
+        async with self._turn:
+            if self._takes_long(topic, value):
+                message = await asyncio.to_thread(self._outgoing, *given)
+            else:
+                message = self._outgoing(*given)
+            future = await self._handover.give_async(message)
+            if self._choices.sync:
+                await future
         return future
 
     def check(self, topic: str, partition: int | None = None) -> None:
@@ -192,29 +206,26 @@ class Producer:
         if self._choices.transactional is not None and not self._transactions.is_open:
             raise StromError("A transactional producer sends within `with producer.transaction():`.")
 
-    def _at_ms(self, moment: int | datetime | None) -> int:
-        if moment is None:
-            return 0  # the client's own "now"
-        at_ms = epoch_ms(moment, self._settings.page.timezone) if isinstance(moment, datetime) else moment
-        if at_ms <= 0:
-            raise StromError(f"timestamp {at_ms} is before 1970; give epoch milliseconds or a datetime.")
-        return at_ms
+    def _takes_long(self, topic: str, value: bytes | str | None) -> bool:
+        """Whether to make ready what is sent means to ask Kafka, or to go through a value that is large."""
+        large = value is not None and len(value) > self._settings.parts.over_bytes
+        return large or not self._partitioner.knows(topic)
 
-    def _pieces(self, value: bytes | None, headers: list[Header]) -> list[tuple[bytes | None, list[Header]]]:
-        """The value, or its parts, each with the header that says so."""
-        parts = self._settings.parts
-        if value is None or len(value) <= parts.over_bytes:
-            return [(value, [])]
-        if room_of(len(value), parts.over_bytes) > parts.memory_bytes:
-            raise StromError(
-                f"A value of {len(value):,} bytes is larger than whoever puts its parts together takes; "
-                f"set parts.memory_mb higher than {parts.memory_mb} for senders and readers."
-            )
-        if any(name == HEADER_PART for name, _ in headers):
-            raise StromError(
-                f"The header {HEADER_PART} is for parts; a value of {len(value):,} bytes gets its own."
-            )
-        return [(piece, [(HEADER_PART, part.header)]) for part, piece in split(value, parts.over_bytes)]
+    def _outgoing(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None,
+        headers: Headers,
+        partition: int | None,
+        timestamp: int | datetime | None,
+    ) -> Outgoing:
+        self._check_state()
+        pairs = [*(headers.items() if isinstance(headers, Mapping) else headers)]
+        pieces = pieces_of(_bytes(value), pairs, self._settings.parts)
+        name = _bytes(key)
+        place = self._place(topic, name, partition, together=len(pieces) > 1)
+        return Outgoing(topic, name, place, pairs, at_ms(timestamp, self._settings.page.timezone), pieces)
 
     def _place(self, topic: str, key: bytes | None, given: int | None, *, together: bool) -> int:
         """Checks the topic as well: a client asks the broker to make one that it does not know."""
@@ -224,36 +235,6 @@ class Producer:
                 raise StromError(f"{topic} has no partition {given}; it has 0 to {count - 1}.")
             return given
         return self._partitioner.fixed(topic, key) if together else self._partitioner.partition(topic, key)
-
-    def _produce(
-        self,
-        topic: str,
-        value: bytes | None,
-        key: bytes | None,
-        partition: int,
-        headers: list[Header],
-        at_ms: int,
-        future: DeliveryFuture,
-    ) -> None:
-        while True:
-            try:
-                self._client.produce(
-                    topic,
-                    value,
-                    key,
-                    partition,
-                    on_delivery=future.delivered,
-                    timestamp=at_ms,
-                    headers=headers,
-                )
-                return
-            except BufferError:
-                self._answers.take(_FULL_SECONDS)
-            except KafkaException as error:
-                refusal = self._refusals.of_delivery(error_of(error), topic)
-                future.asked = True  # whoever sends hears of it here and now
-                future.fail(refusal)
-                raise refusal from None
 
 
 def _bytes(given: bytes | str | None) -> bytes | None:

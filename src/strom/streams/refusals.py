@@ -25,6 +25,10 @@ class TakenOverError(StromError):
     """Another producer has the transactional id: this one is of no more use."""
 
 
+class MessageError(StromError):
+    """The fault is this message's own: others may well be written."""
+
+
 class Refusals:
     def __init__(self, settings: Settings, choices: Choices) -> None:
         self._settings = settings
@@ -47,7 +51,7 @@ class Refusals:
         if code in UNREACHABLE:
             return no_answer(self._settings, error)
         if code == KafkaError.MSG_SIZE_TOO_LARGE:
-            return StromError(
+            return MessageError(
                 f"{topic or 'The topic'} takes no message, or batch of them, of that size: set its max.message.bytes "
                 "higher or parts.over_bytes lower, or send one by one (sync)."
             )

@@ -11,7 +11,10 @@ LOAD_PROFILE = "load-profile"
 ALERTS = "alerts"
 METERS = "meters"
 
-HEADER_SOURCE = "strom-source"  # mqtt, rest, modbus, http
+HEADER_SOURCE = "strom-source"  # mqtt, rest, modbus, http, or:
+SOURCE_KAFKA = (
+    "kafka"  # written straight into the raw topic; also what is said of a record that does not tell
+)
 HEADER_DIALECT = "strom-dialect"  # a name of `devices/registry.py`
 HEADER_PART = "strom-part"  # id/index/count/digest of one part of a large message, see `chunks.py`
 HEADER_RECEIVED = "strom-received"  # epoch ms when Strom took the message

@@ -11,6 +11,7 @@ from strom.errors import StromError
 from strom.streams.client import error_of
 
 _TRY_SECONDS = 5.0
+_ABORT_SECONDS = 60.0  # at most: whoever gives up has waited for the broker already, and it aborts by itself
 
 Explain = Callable[[KafkaException], StromError]
 
@@ -31,7 +32,7 @@ class Transactions:
     def init(self) -> None:
         """Take over the transactional id; another producer that had it can write no more."""
         try:
-            self._persist(self._client.init_transactions)
+            self._persist(self._client.init_transactions, self._timeout)
         except KafkaException as error:
             raise self._explain(error) from None
 
@@ -50,7 +51,7 @@ class Transactions:
         `failure` is why a message of it was not written, if one was not: the client library only tells that.
         """
         try:
-            self._persist(self._client.commit_transaction)
+            self._persist(self._client.commit_transaction, self._timeout)
         except KafkaException as error:
             if error_of(error).retriable():
                 self.is_open = False
@@ -69,11 +70,11 @@ class Transactions:
         if not self.is_open:
             return
         with contextlib.suppress(KafkaException):
-            self._persist(self._client.abort_transaction)
+            self._persist(self._client.abort_transaction, min(self._timeout, _ABORT_SECONDS))
         self.is_open = False
 
-    def _persist(self, step: Callable[[float], None]) -> None:
-        deadline = time.monotonic() + self._timeout
+    def _persist(self, step: Callable[[float], None], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
         while True:
             try:
                 step(_TRY_SECONDS)

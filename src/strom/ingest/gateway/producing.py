@@ -152,7 +152,7 @@ class Sender:
     async def _learn(self, topic: str, partitions: int) -> None:
         if not self._knows(topic, partitions):
             try:
-                await asyncio.to_thread(self._partitioner.learn, topic)
+                await asyncio.to_thread(self._partitioner.learn, topic, max(partitions, 1))
             except StromError as error:
                 LOG.warning("how many partitions %s has cannot be found out: %s", topic, error)
                 raise kafka_away() from None

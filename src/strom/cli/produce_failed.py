@@ -1,0 +1,59 @@
+"""The file that `strom produce --failed` leaves: every line that was not written, as it was read, to be sent again.
+
+Answers come in any order, and a meter's lines must be sent again in theirs. It sends nothing.
+"""
+
+import threading
+from pathlib import Path
+
+from strom.cli.message_source import STDIN
+from strom.errors import StromError
+from strom.streams.choices import UNDER_WAY
+
+
+class FailedLines:
+    def __init__(self, path: Path, sources: list[Path]) -> None:
+        """Refuses a file that cannot be written, or that is about to be read; to one that is there it adds."""
+        self.path = path
+        self.count = 0
+        self.trouble: str | None = None  # why not all of them are in the file
+        self._waiting: list[tuple[int, bytes]] = []  # with the number of each
+        self._taking = threading.Lock()
+        self._is_new = not path.exists()
+        if not self._is_new and any(each != STDIN and each.samefile(path) for each in sources):
+            raise StromError(f"--failed {path} is what is to be sent; name another file.")
+        try:
+            self._file = path.open("ab")
+        except OSError as error:
+            raise StromError(
+                f"--failed {path} cannot be written ({error.strerror}); name a file that can."
+            ) from None
+
+    def keep(self, number: int, line: bytes) -> None:
+        """What is under way at once is put in order; more than that is not held in memory."""
+        with self._taking:
+            self.count += 1
+            self._waiting.append((number, line))
+            if len(self._waiting) >= UNDER_WAY:
+                self._write()
+
+    def close(self) -> None:
+        """Where nothing failed, there is no file."""
+        with self._taking:
+            self._write()
+            try:
+                self._file.close()
+            except OSError as error:
+                self.trouble = self.trouble or error.strerror
+        if self._is_new and not self.count:
+            self.path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        try:
+            for _, line in sorted(self._waiting):
+                self._file.write(line)
+                # Whoever reads it takes a CR before the end for a part of the end.
+                self._file.write(b"\r\n" if line.endswith(b"\r") else b"\n")
+        except OSError as error:  # it came as an answer does: nobody would hear of it here
+            self.trouble = self.trouble or error.strerror
+        self._waiting.clear()
