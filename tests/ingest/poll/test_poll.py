@@ -21,7 +21,7 @@ from tests.running import Running, running, start
 
 pytestmark = pytest.mark.stack
 
-OFTEN = {"interval": "0.05s"}
+OFTEN = {"interval": "0.1s"}
 
 
 @pytest.fixture(scope="module")
