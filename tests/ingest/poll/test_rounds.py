@@ -2,49 +2,25 @@
 
 import asyncio
 import json
-import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from strom.devices import adapter_json
 from strom.devices.box import RunningBox, running_box
 from strom.devices.box.rest import MEASUREMENT
 from strom.devices.simulator.dialects import DIALECTS
 from strom.ingest.poll.rest import STATUS
-from strom.ingest.poll.rounds import next_time
 from tests.ingest.poll.boxes import Request, certificate_of, http, https_box, play, until
-from tests.ingest.poll.going import going, modbus, rest
+from tests.ingest.poll.going import going, modbus, rest, told_of_troubles
 
 
 @pytest.fixture
 def box(tmp_path: Path) -> Iterator[RunningBox]:
     with running_box(tmp_path) as running:
         yield running
-
-
-@given(
-    st.floats(0, 1e6),
-    st.floats(0.01, 3600),
-    st.lists(st.floats(-0.002, 0), min_size=1, max_size=20),
-)
-def test_no_time_of_the_interval_comes_twice_or_is_left_out_when_timers_ring_early(
-    anchor: float, interval: float, early: list[float]
-) -> None:
-    due = anchor
-    for number, moment in enumerate(early, 1):
-        due = next_time(anchor, interval, max(due, due + moment))
-        assert due == pytest.approx(anchor + number * interval)
-
-
-def test_times_that_passed_while_an_answer_took_long_are_left_out() -> None:
-    assert next_time(100, 5, after=100) == 105
-    assert next_time(100, 5, after=112.5) == 115
-    assert next_time(103, 5, after=100) == 103
 
 
 def test_every_push_is_sent_once_byte_for_byte_however_often_it_is_asked_for(box: RunningBox) -> None:
@@ -181,10 +157,9 @@ def test_a_box_without_a_status_is_asked_for_its_measurement_all_the_same(
                 assert seen.rounds.asked.up
                 assert (seen.rounds.asked.status_failures > 0) == (b"404" not in answer)
 
-    caplog.set_level(logging.INFO, "strom.poll")
+    told = told_of_troubles(caplog)
     play(scene())
-    told = [record.getMessage() for record in caplog.records]
-    assert [line.startswith("keller, its status: ") for line in told] == [True] * (b"404" not in answer)
+    assert [line.startswith("keller, its status: ") for line in told()] == [True] * (b"404" not in answer)
 
 
 @pytest.mark.parametrize("dialect", [dialect.name for dialect in DIALECTS])
