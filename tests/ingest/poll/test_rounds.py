@@ -11,7 +11,7 @@ import pytest
 from strom.devices import adapter_json
 from strom.devices.box import RunningBox, running_box
 from strom.devices.box.rest import MEASUREMENT
-from strom.devices.simulator.dialects import DIALECTS
+from strom.devices.simulator.dialects import DIALECTS, ON_REQUEST
 from strom.ingest.poll.rest import STATUS
 from tests.ingest.poll.boxes import Request, certificate_of, http, https_box, play, until
 from tests.ingest.poll.going import going, modbus, rest, told_of_troubles
@@ -162,7 +162,12 @@ def test_a_box_without_a_status_is_asked_for_its_measurement_all_the_same(
     assert [line.startswith("keller, its status: ") for line in told()] == [True] * (b"404" not in answer)
 
 
-@pytest.mark.parametrize("dialect", [dialect.name for dialect in DIALECTS])
+# What Modbus tells as 0 of a meter that says nothing of it, by dialect: docs/decisions/a-counter-of-0-by-modbus.md.
+ZERO_BY_MODBUS = {"single": {"export_w"}, "import-only": {"export_w", "export_wh"}}
+CLOCKS = {"at", "clock", "flags"}  # model 203 has none
+
+
+@pytest.mark.parametrize("dialect", [dialect.name for dialect in (*DIALECTS, *ON_REQUEST)])
 def test_the_reading_by_modbus_is_the_one_by_rest_and_mqtt_of_the_same_push(
     tmp_path: Path, dialect: str
 ) -> None:
@@ -180,11 +185,14 @@ def test_the_reading_by_modbus_is_the_one_by_rest_and_mqtt_of_the_same_push(
             adapter_json.decode(payload, received_ms=box.clock.now_ms, topic="sma/keller")
             for payload in (first, second)
         )
-    clocks = {"at", "clock", "flags"}
-    for name in by_modbus.keys() - clocks:
-        # Import and export are one point there: of a meter that tells only one of them the other is 0.
-        value = by_mqtt.get(name, 0)
+    more = by_modbus.keys() - by_mqtt.keys() - CLOCKS
+    assert (more, {by_modbus[name] for name in more}) == (
+        ZERO_BY_MODBUS.get(dialect, set()),
+        {0} if more else set(),
+    )
+    for name in by_modbus.keys() - more - CLOCKS:
+        value = by_mqtt[name]
         # A counter there has whole units.
         assert by_modbus[name] == (int(value) if name.endswith("h") else value), name
-    missing = by_mqtt.keys() - by_modbus.keys() - clocks - {"other"}
+    missing = by_mqtt.keys() - by_modbus.keys() - CLOCKS - {"other"}
     assert not [name for name in missing if re.search(r"_t[1-4]_wh$", name) is None]
