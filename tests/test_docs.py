@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from typer.main import get_command
 
 from strom.cli import verbs
 from strom.cli.main import app
+from strom.domain.dialects import NAMES
 from strom.domain.obis import REGISTERS
 from strom.domain.reading import FLAGS, REASONS
 from strom.settings import Settings, described
@@ -78,6 +80,37 @@ def test_the_table_of_registers_is_complete() -> None:
         register.field for register in REGISTERS if register.has_field and register.field != "meter_number"
     ]
     assert len(fields) == len(set(fields))
+
+
+def test_every_dialect_is_in_the_table_of_dialects() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \|", text_of(ROOT / "docs/dialects.md").split("## Rules")[0], re.MULTILINE
+    )
+    assert tuple(rows) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"), [("CONTRIBUTING.md", "A new kind of meter"), ("docs/dialects.md", "A new dialect")]
+)
+def test_all_that_a_new_dialect_needs_is_told(page: str, heading: str) -> None:
+    """A file that names every dialect needs a line for a new one, and every dialect has its samples."""
+    sources = [path for path in sorted((ROOT / "src").rglob("*.py")) if _names_all(NAMES, text_of(path))]
+    places = [str(path.relative_to(ROOT)) for path in sources]
+    assert places == ["src/strom/devices/registry.py", "src/strom/domain/dialects.py"]
+    told = text_of(ROOT / page).split(f"## {heading}\n")[1].split("\n## ")[0]
+    for needed in (
+        "`src/strom/devices/`",
+        *places,
+        "`tests/payloads/NAME/`",
+        "README",
+        "`expected.json`",
+        "table",
+    ):
+        assert needed in told, needed
+
+
+def _names_all(names: Iterable[str], text: str) -> bool:
+    return all(re.search(rf"\b{name}\b", text) for name in names)
 
 
 def test_every_module_begins_with_what_it_is_for() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from strom.domain.dialects import NAMES
 from strom.errors import StromError
 from strom.settings import GroupSettings, MeterRules, Settings, described, load_settings
 
@@ -126,8 +127,8 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
         (
             "[dialects]\n'p1/+/telegram' = 'dsmr'\n",
             {},
-            "dialects: 'p1/+/telegram' is to be 'dsmr', but there is no such dialect; there are adapter_json, dsmr_p1, "
-            "tasmota_sml, shelly_3em.",
+            "dialects: 'p1/+/telegram' is to be 'dsmr', but there is no such dialect; there are "
+            f"{', '.join(NAMES)}.",
         ),
         (
             "",

@@ -11,13 +11,13 @@ class Backoff:
 
     def __init__(self, first: float = FIRST_SECONDS, longest: float = LONGEST_SECONDS) -> None:
         self._first = first
-        self._longest = longest
+        self.longest = longest  # may be changed on the way
         self._random = random.Random()  # noqa: S311 - spreads attempts, guards nothing
         self.attempts = 0
 
     def next(self) -> float:
         """Seconds to wait before the next attempt."""
-        span = min(self._longest, self._first * 2.0 ** min(self.attempts, 16))
+        span = min(self.longest, self._first * 2.0 ** min(self.attempts, 16))
         self.attempts += 1
         return span * self._random.uniform(0.5, 1.0)
 

@@ -23,6 +23,8 @@ from strom.devices.sunspec import (
     encode_meter,
 )
 from strom.devices.sunspec.meter import COUNTERS, MOMENTS, NETS
+from strom.domain.load_profile import Direction, Sample, evaluate, profile
+from strom.domain.segments import Quality, Rules
 
 NOT_IMPLEMENTED = 0x8000
 REGISTERS = st.integers(0, 0xFFFF)
@@ -118,6 +120,20 @@ def test_counters_that_all_stand_at_0_are_absent_and_one_beside_a_counting_one_i
     assert decode_meter(encode_meter(measured(reactive_export_varh="3"))) == measured(
         reactive_import_varh="0", reactive_export_varh="3"
     )
+
+
+def test_a_house_that_has_never_fed_in_has_measured_quarter_hours() -> None:
+    """Were its export taken as absent, power would stand in for it: docs/decisions/a-counter-of-0-by-modbus.md."""
+    rules = Rules(limit_w=50_000, noise_mwh=0, exact_ms=60_000, linear_ms=3_600_000)
+    taken: dict[Direction, list[Sample]] = {direction: [] for direction in Direction}
+    for minute in range(61):
+        house = measured(import_wh=str(10 * minute + 1), export_wh="0", import_w="600", export_w="0")
+        read = decode_meter(encode_meter(house))
+        for direction, samples in taken.items():
+            counter, power = read[f"{direction}_wh"], read[f"{direction}_w"]
+            samples.append(Sample(minute * 60_000, int(counter * 1000), int(power * 1000)))
+    rows = profile({direction: evaluate(samples, rules) for direction, samples in taken.items()})
+    assert [(row.quality, row.exported and row.exported.mwh) for row in rows] == [(Quality.MEASURED, 0)] * 4
 
 
 def test_a_counter_shows_whole_watt_hours_that_are_complete_and_rolls_over() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import mqtt5
 
 from strom.ingest.broker_watch import BrokerWatch
+from strom.ingest.confirming import Confirming
 from strom.ingest.counters import Counters
 from strom.ingest.dialect_rules import DialectRules
 from strom.ingest.forward import Forwarder
@@ -28,7 +29,6 @@ from strom.streams import topics
 
 LOG = logging.getLogger("strom.bridge")
 
-HOLD_SECONDS = 2.0  # without a confirmation: Kafka is taken to be away
 STOP_SECONDS = 10.0  # to bring over what has been read when the bridge is asked to stop
 COUNTERS_SECONDS = 60.0
 
@@ -59,7 +59,7 @@ class Bridge:
         self._thinner = thinner_of(settings, self._rules, self.counters)
         self._line = MqttLine(settings, self._selector, self.counters, self._rules.filters, self._lost)
         self._forwarder = Forwarder(settings, topics.RAW, self.counters, LOG)
-        self._hold_seconds = HOLD_SECONDS + settings.bridge.linger_ms / 1000
+        self._confirming = Confirming(self._forwarder, settings)
         self._gate = TopicGate(settings)
         self._watch = BrokerWatch(settings, self.counters)
         self._look_at = 0.0
@@ -159,14 +159,14 @@ class Bridge:
             self._on_ready()
 
     def _notice_hold(self, now: float) -> None:
-        counters, forwarder = self.counters, self._forwarder
-        away = forwarder.in_flight > 0 and now - forwarder.last_progress > self._hold_seconds
-        if away and not counters.holding:
-            counters.held += 1
-            LOG.warning("Kafka does not confirm; holding %d messages", forwarder.in_flight)
-        elif counters.holding and not away:
+        if not self._confirming.changed(now):
+            return
+        self.counters.holding = int(self._confirming.away)
+        if self._confirming.away:
+            self.counters.held += 1
+            LOG.warning("Kafka does not confirm; holding %d messages", self._forwarder.in_flight)
+        else:
             LOG.info("Kafka confirms again; reading on")
-        counters.holding = int(away)
 
     def _drain(self) -> None:
         """Bring over and acknowledge what has been read; MQTT keeps what has not."""

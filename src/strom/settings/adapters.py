@@ -15,6 +15,8 @@ from strom.settings.section import Section
 
 REST, MODBUS = "rest", "modbus"
 PORTS = {REST: 443, MODBUS: 502}
+# No meter pushes more often than once a second: to ask much more often only keeps the box from its work.
+SHORTEST_INTERVAL, LONGEST_INTERVAL = "0.1s", "1d"
 # What only one of the two ways in can use.
 _ONLY = {REST: ("token", "fingerprint", "ca_file", "path"), MODBUS: ("unit", "base", "name")}
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:(?P<port>[0-9]{1,5}))?")
@@ -90,7 +92,7 @@ class AdapterSettings(Section):
                 f"{where} is no name for an adapter: at most 200 characters, no slash, no line breaks."
             )
         try:
-            _ = self._parts, self.interval_seconds
+            _ = self._parts, duration(self.interval, SHORTEST_INTERVAL, LONGEST_INTERVAL)
         except StromError as error:
             raise StromError(f"{where}: {error}") from None
         for way, names in _ONLY.items():

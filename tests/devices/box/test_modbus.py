@@ -13,7 +13,7 @@ from strom.devices import adapter_json
 from strom.devices.box import RunningBox, running_box
 from strom.devices.box.modbus import answer_to
 from strom.devices.simulator import FaultKind
-from strom.devices.simulator.dialects import DIALECTS
+from strom.devices.simulator.dialects import DIALECTS, ON_REQUEST
 from strom.devices.simulator.premises import Kind
 from strom.devices.sunspec import BASE, COMMON, METER, as_adapter_json, decode_common, decode_meter
 from strom.devices.sunspec.meter import COUNTERS, MOMENTS, NETS
@@ -54,7 +54,7 @@ def reading_by_mqtt(box: RunningBox) -> dict[str, object]:
     return adapter_json.decode(payload, received_ms=box.clock.now_ms, source="mqtt", topic="sma/x")
 
 
-@pytest.mark.parametrize("dialect", [dialect.name for dialect in DIALECTS])
+@pytest.mark.parametrize("dialect", [dialect.name for dialect in (*DIALECTS, *ON_REQUEST)])
 def test_the_registers_say_what_the_push_says_in_every_dialect(tmp_path: Path, dialect: str) -> None:
     with running_box(tmp_path, rest=False, dialect=dialect) as box, modbus(box) as client:
         for _ in range(3):
@@ -62,8 +62,11 @@ def test_the_registers_say_what_the_push_says_in_every_dialect(tmp_path: Path, d
             told = {field: by_mqtt[field] for field in BY_MODBUS if field in by_mqtt}
             if dialect == "long-dot":  # counts in parts of a Wh, the registers in whole ones
                 told |= {field: int(told[field]) for field in told if field.endswith("h")}  # type: ignore[call-overload]
-            if dialect == "single":  # net power tells both directions
+            if dialect in ("single", "import-only"):  # net power tells both directions
                 told["export_w"] = 0
+            if dialect == "import-only":  # a counter that is not there is one at 0, by SunSpec
+                assert "export_wh" not in by_mqtt
+                told["export_wh"] = 0
             assert {field: by_modbus[field] for field in BY_MODBUS if field in by_modbus} == told
             assert by_modbus.get("meter_number") == by_mqtt.get("meter_number")
             assert by_modbus["meter"] == by_mqtt["meter"]
@@ -113,6 +116,14 @@ def test_a_meter_without_voltages_has_none_in_its_registers(tmp_path: Path) -> N
         registers = meter_registers(client)
     for name in ("PhVphA", "PhVphB", "PhVphC", "PhV", "AphA", "AphB", "AphC", "A", "PF", "PF_SF", "VAR"):
         assert registers[METER[name].offset] == 0x8000, name
+
+
+def test_a_counter_that_the_meter_does_not_send_is_not_implemented_in_its_registers(tmp_path: Path) -> None:
+    with running_box(tmp_path, rest=False, dialect="import-only") as box, sunspec(box) as device:
+        meter = device.models[203][0]
+        assert meter.TotWhImp.cvalue == reading_by_mqtt(box)["import_wh"]
+        assert meter.TotWhExp.value is None  # as SunSpec's own client reads it
+        assert [meter.TotVArhImpQ1.value, meter.TotVArhExpQ4.value] == [None, None]
 
 
 def test_more_power_than_a_register_holds_takes_a_coarser_scale(tmp_path: Path) -> None:

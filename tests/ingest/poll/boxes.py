@@ -68,7 +68,7 @@ class Box:
 
 
 Respond = Callable[[Request], bytes | Awaitable[bytes]]
-Frames = Callable[[bytes], bytes]
+Frames = Callable[[bytes], bytes | Awaitable[bytes]]
 
 
 @contextlib.asynccontextmanager
@@ -78,19 +78,15 @@ async def https_box(
     """A server that answers each request with the bytes that `respond` gives, then waits for the next."""
     box = Box(host=host)
 
+    def take(head: bytes) -> bytes | Awaitable[bytes]:
+        first, *lines = head.decode().strip().split("\r\n")
+        headers = {name.lower(): value.strip() for name, value in (each.split(":", 1) for each in lines)}
+        request = Request(first.split()[1], headers)
+        box.requests.append(request)
+        return respond(request)
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await reader.readuntil(b"\r\n\r\n"):
-            first, *lines = head.decode().strip().split("\r\n")
-            headers = {name.lower(): value.strip() for name, value in (each.split(":", 1) for each in lines)}
-            request = Request(first.split()[1], headers)
-            box.requests.append(request)
-            box.at_once += 1
-            box.most_at_once = max(box.most_at_once, box.at_once)
-            answer = respond(request)
-            content = answer if isinstance(answer, bytes) else await answer
-            box.at_once -= 1
-            if not await _say(writer, content):
-                return
+        await _converse(box, lambda: reader.readuntil(b"\r\n\r\n"), take, writer)
 
     async with _listening(box, serve, context):
         yield box
@@ -101,14 +97,43 @@ async def modbus_box(respond: Frames) -> AsyncIterator[Box]:
     """A server that answers each Modbus request (12 bytes) with what `respond` makes of it."""
     box = Box()
 
+    def take(frame: bytes) -> bytes | Awaitable[bytes]:
+        box.requests.append(struct.unpack(">HH", frame[8:]))
+        return respond(frame)
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while frame := await reader.readexactly(12):
-            box.requests.append(struct.unpack(">HH", frame[8:]))
-            if not await _say(writer, respond(frame)):
-                return
+        await _converse(box, lambda: reader.readexactly(12), take, writer)
 
     async with _listening(box, serve, None):
         yield box
+
+
+async def _converse(
+    box: Box,
+    read: Callable[[], Awaitable[bytes]],
+    take: Callable[[bytes], bytes | Awaitable[bytes]],
+    writer: asyncio.StreamWriter,
+) -> None:
+    """Answer one request after the other, and notice one that comes before the last is answered."""
+
+    async def hear() -> bytes:
+        heard = await read()
+        box.at_once += 1
+        box.most_at_once = max(box.most_at_once, box.at_once)
+        return heard
+
+    hearing = asyncio.create_task(hear())
+    try:
+        while True:
+            answer = take(await hearing)
+            hearing = asyncio.create_task(hear())
+            content = answer if isinstance(answer, bytes) else await answer
+            box.at_once -= 1
+            if not await _say(writer, content):
+                return
+    finally:
+        hearing.cancel()
+        await asyncio.gather(hearing, return_exceptions=True)
 
 
 async def _say(writer: asyncio.StreamWriter, content: bytes) -> bool:

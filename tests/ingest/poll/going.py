@@ -1,18 +1,23 @@
 """An adapter's rounds as the poller runs them, with a list in the place of Kafka."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
+
 from strom.devices.box import RunningBox
 from strom.ingest.poll.adapters import asking
-from strom.ingest.poll.rounds import Rounds, Times
+from strom.ingest.poll.rounds import Rounds
+from strom.ingest.poll.times import Times
 from strom.metrics import Metrics
 from strom.settings import AdapterSettings
 
 ENTRY = "keller"
 TOKEN = "geheim"
+ABOUT_SLOWNESS = (": is slow, ", ": answers within its interval again")
 
 
 def rest(box: RunningBox, **more: object) -> AdapterSettings:
@@ -29,6 +34,17 @@ def rest(box: RunningBox, **more: object) -> AdapterSettings:
 def modbus(box: RunningBox, **more: object) -> AdapterSettings:
     given = {"by": "modbus", "address": f"{box.host}:{box.modbus_port}", "timeout_seconds": 10}
     return AdapterSettings.model_validate(given | more)
+
+
+def told_of_troubles(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """What the poller logs from now on, but for slow answers: any box is slow for who asks every few milliseconds."""
+    every = told_of_all(caplog)
+    return lambda: [line for line in every() if not any(words in line for words in ABOUT_SLOWNESS)]
+
+
+def told_of_all(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    caplog.set_level(logging.INFO, "strom.poll")
+    return lambda: [record.getMessage() for record in caplog.records]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from strom.devices.sunspec import Identity, encode_map
+from strom.devices.sunspec import METER, Identity, encode_map
 from strom.errors import StromError
 from strom.ingest.poll import poller as polling
 from strom.ingest.poll.poller import Poller
@@ -76,6 +76,63 @@ def test_thousands_of_adapters_are_asked_again_and_again_one_request_each(tmp_pa
     assert by_rest.most_at_once <= REST_ADAPTERS
     assert poller.counters.taken == MODBUS_ADAPTERS + REST_ADAPTERS  # the same push again is no new one
     assert poller.counters.held == poller.counters.taken
+
+
+def test_each_adapter_is_asked_at_its_own_interval(tmp_path: Path) -> None:
+    certificate = certificate_of(tmp_path)
+    device = Registers().put(40_000, encode_map(Identity("sma_AAEA40", "m"), {"import_w": Decimal(5)}))
+
+    async def scene() -> list[int]:
+        async with (
+            https_box(lambda _: http(), certificate.context()) as hourly,
+            https_box(lambda _: http(), certificate.context()) as often,
+            https_box(lambda _: http(), certificate.context()) as seldom,
+            modbus_box(device) as daily,
+        ):
+            rest = {"fingerprint": certificate.fingerprint, "timeout_seconds": 60}
+            adapters = {
+                "hourly": hourly.settings(interval="1h", **rest),
+                "often": often.settings(interval="0.1s", **rest),
+                "seldom": seldom.settings(interval="1s", **rest),
+                "daily": daily.settings(by=MODBUS, interval="1d", timeout_seconds=60),
+            }
+            poller = Poller(without_kafka(tmp_path, adapters, status_seconds=0), (REST, MODBUS))
+            with running(poller):
+                await until(lambda: len(often.requests) >= 30 and len(seldom.requests) >= 2)
+                await until(lambda: _least(poller) >= 1 and poller.counters.taken == len(adapters))
+            readings = [each for each in daily.requests if each[1] == METER.size]
+            return [len(each) for each in (hourly.requests, often.requests, seldom.requests, readings)]
+
+    hourly, often, seldom, daily = play(scene())
+    assert (hourly, daily) == (1, 1)
+    assert 2 * seldom < often
+
+
+def test_never_more_than_one_request_of_an_adapter_is_under_way(tmp_path: Path) -> None:
+    certificate = certificate_of(tmp_path)
+    device = Registers().put(40_000, encode_map(Identity("sma_AAEA40", "m"), {"import_w": Decimal(5)}))
+
+    async def by_rest(_: object) -> bytes:
+        await asyncio.sleep(0.05)  # in which its time to be asked comes again and again
+        return http()
+
+    async def by_modbus(frame: bytes) -> bytes:
+        await asyncio.sleep(0.05)
+        return device(frame)
+
+    async def scene() -> tuple[Box, Box]:
+        async with https_box(by_rest, certificate.context()) as rest, modbus_box(by_modbus) as modbus:
+            adapters = {
+                "rest": rest.settings(fingerprint=certificate.fingerprint, interval="0.01s"),
+                "modbus": modbus.settings(by=MODBUS, interval="0.01s"),
+            }
+            settings = without_kafka(tmp_path, adapters, status_seconds=1)
+            with running(Poller(settings, (REST, MODBUS))):
+                await until(lambda: min(len(rest.requests), len(modbus.requests)) >= 30)
+            return rest, modbus
+
+    for box in play(scene()):
+        assert (box.most_at_once, box.most_open) == (1, 1)
 
 
 def test_when_no_more_can_be_held_asking_stops_and_says_so(

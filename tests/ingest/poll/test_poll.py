@@ -9,7 +9,7 @@ import pytest
 
 from strom.devices import adapter_json
 from strom.devices.box import RunningBox, running_box
-from strom.settings import AdapterSettings, PollSettings, Settings
+from strom.settings import AdapterSettings, BridgeSettings, PollSettings, Settings
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
 from strom.streams.record import Record
@@ -21,7 +21,7 @@ from tests.running import Running, running, start
 
 pytestmark = pytest.mark.stack
 
-OFTEN = {"interval": "0.05s"}
+OFTEN = {"interval": "0.1s"}
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,16 @@ def box(tmp_path: Path) -> Iterator[RunningBox]:
         yield found
 
 
-def asking(settings: Settings, home: Path, adapters: dict[str, AdapterSettings], **poll: object) -> Settings:
+def asking(
+    settings: Settings, home: Path, adapters: dict[str, AdapterSettings], linger_ms: int = 5, **poll: object
+) -> Settings:
     """Settings of a poller of its own at these servers."""
     given = {"status_seconds": 0.1, "metrics_port": free_ports(1)[0]} | poll
     return Settings(
         home=home,
         kafka=settings.kafka.model_copy(update={"bootstrap": settings.kafka_bootstrap}),
         adapters=adapters,
+        bridge=BridgeSettings(linger_ms=linger_ms),
         poll=PollSettings.model_validate(given),
     )
 
@@ -191,6 +194,33 @@ def test_a_poller_started_before_kafka_holds_what_it_hears(
     assert poller.stop() == 0
     assert [record.value for record in records] == pushed
     assert poller.log.count("does not answer") == 1
+
+
+def test_a_batch_that_may_grow_for_long_is_no_kafka_that_is_away(
+    stack: Settings, tmp_path: Path, box: RunningBox, unique: Callable[[str], str]
+) -> None:
+    entry = unique("patient")
+    settings = asking(stack, tmp_path, {entry: rest(box, **OFTEN)}, linger_ms=5000)
+    with polling(settings, "rest") as poller:
+        await_raw(settings, entry, 1)
+        push_and_await(box, settings, 1)
+        await_raw(settings, entry, 2)
+        assert "strom_poll_away_total 0.0" in told(settings)
+        assert poller.stop() == 0
+    assert "Kafka does not confirm" not in poller.log
+
+
+def test_a_poller_that_is_stopped_does_not_wait_until_its_batches_have_grown(
+    stack: Settings, tmp_path: Path, box: RunningBox, unique: Callable[[str], str]
+) -> None:
+    entry = unique("stopped")
+    settings = asking(stack, tmp_path, {entry: rest(box, **OFTEN)}, linger_ms=60_000)
+    with polling(settings, "rest") as poller:
+        until(lambda: _taken(settings) == 1, "the first push is taken")
+        pushed = [box.last_payload(), *push_and_await(box, settings, 2)]
+        assert poller.stop() == 0
+    assert [record.value for record in raw_records(settings, entry)] == pushed
+    assert "are lost" not in poller.log
 
 
 def test_the_poller_is_a_part_of_the_stack_where_adapters_are_set(tmp_path: Path, box: RunningBox) -> None:

@@ -10,6 +10,8 @@ from strom.settings import AdapterSettings, Settings, described, load_settings
 from strom.stack.catalogue import choose, status_names, usual
 
 FINGERPRINT = ":".join(["aB"] * 32)
+OUT_OF_RANGE = "is too short or too long; choose from 0.1s to 1d."
+ENDLESS = "9" * 400 + "w"  # more than a number holds
 KELLER = f"""
 [adapters.keller]
 by = "rest"
@@ -57,6 +59,10 @@ def test_a_token_in_an_entry_is_never_shown(tmp_path: Path) -> None:
         ("a", {"by": "mqtt"}, "strom.toml: adapters.a.by is 'mqtt'"),
         ("a", {"by": None}, "strom.toml: adapters.a.by is missing; it must be given: How to ask it"),
         ("a", {"interval": "0s"}, "adapters.a: '0s' is no duration"),
+        ("a", {"interval": "0.0001s"}, f"adapters.a: '0.0001s' {OUT_OF_RANGE}"),
+        ("a", {"interval": "0.09s"}, f"adapters.a: '0.09s' {OUT_OF_RANGE}"),
+        ("a", {"interval": "25h"}, f"adapters.a: '25h' {OUT_OF_RANGE}"),
+        ("a", {"interval": ENDLESS}, f"adapters.a: '{ENDLESS}' {OUT_OF_RANGE}"),
         ("a", {"interval": "5"}, "strom.toml: adapters.a.interval is '5'"),
         ("a", {"fingerprint": "ab"}, "strom.toml: adapters.a.fingerprint is 'ab'"),
         ("a", {"path": "api"}, "strom.toml: adapters.a.path is 'api'"),
@@ -89,6 +95,12 @@ def test_what_is_wrong_is_refused_by_its_entry(
     with pytest.raises(StromError) as refused:
         load(tmp_path, f'[adapters."{entry}"]\n' + "\n".join(lines))
     assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("interval", ["0.1s", "0.5s", "1d"])
+def test_an_interval_may_be_as_short_and_as_long_as_a_meter_can_use(tmp_path: Path, interval: str) -> None:
+    toml = f'[adapters.a]\nby = "rest"\naddress = "h"\ninterval = "{interval}"\n'
+    assert load(tmp_path, toml).adapters["a"].interval == interval
 
 
 @pytest.mark.parametrize("token", ["gehe im", "geheim\\r\\nX: y", "geheim ä"])

@@ -2,49 +2,25 @@
 
 import asyncio
 import json
-import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from strom.devices import adapter_json
 from strom.devices.box import RunningBox, running_box
 from strom.devices.box.rest import MEASUREMENT
-from strom.devices.simulator.dialects import DIALECTS
+from strom.devices.simulator.dialects import DIALECTS, ON_REQUEST
 from strom.ingest.poll.rest import STATUS
-from strom.ingest.poll.rounds import next_time
 from tests.ingest.poll.boxes import Request, certificate_of, http, https_box, play, until
-from tests.ingest.poll.going import going, modbus, rest
+from tests.ingest.poll.going import going, modbus, rest, told_of_troubles
 
 
 @pytest.fixture
 def box(tmp_path: Path) -> Iterator[RunningBox]:
     with running_box(tmp_path) as running:
         yield running
-
-
-@given(
-    st.floats(0, 1e6),
-    st.floats(0.01, 3600),
-    st.lists(st.floats(-0.002, 0), min_size=1, max_size=20),
-)
-def test_no_time_of_the_interval_comes_twice_or_is_left_out_when_timers_ring_early(
-    anchor: float, interval: float, early: list[float]
-) -> None:
-    due = anchor
-    for number, moment in enumerate(early, 1):
-        due = next_time(anchor, interval, max(due, due + moment))
-        assert due == pytest.approx(anchor + number * interval)
-
-
-def test_times_that_passed_while_an_answer_took_long_are_left_out() -> None:
-    assert next_time(100, 5, after=100) == 105
-    assert next_time(100, 5, after=112.5) == 115
-    assert next_time(103, 5, after=100) == 103
 
 
 def test_every_push_is_sent_once_byte_for_byte_however_often_it_is_asked_for(box: RunningBox) -> None:
@@ -181,13 +157,17 @@ def test_a_box_without_a_status_is_asked_for_its_measurement_all_the_same(
                 assert seen.rounds.asked.up
                 assert (seen.rounds.asked.status_failures > 0) == (b"404" not in answer)
 
-    caplog.set_level(logging.INFO, "strom.poll")
+    told = told_of_troubles(caplog)
     play(scene())
-    told = [record.getMessage() for record in caplog.records]
-    assert [line.startswith("keller, its status: ") for line in told] == [True] * (b"404" not in answer)
+    assert [line.startswith("keller, its status: ") for line in told()] == [True] * (b"404" not in answer)
 
 
-@pytest.mark.parametrize("dialect", [dialect.name for dialect in DIALECTS])
+# What Modbus tells as 0 of a meter that says nothing of it, by dialect: docs/decisions/a-counter-of-0-by-modbus.md.
+ZERO_BY_MODBUS = {"single": {"export_w"}, "import-only": {"export_w", "export_wh"}}
+CLOCKS = {"at", "clock", "flags"}  # model 203 has none
+
+
+@pytest.mark.parametrize("dialect", [dialect.name for dialect in (*DIALECTS, *ON_REQUEST)])
 def test_the_reading_by_modbus_is_the_one_by_rest_and_mqtt_of_the_same_push(
     tmp_path: Path, dialect: str
 ) -> None:
@@ -205,11 +185,14 @@ def test_the_reading_by_modbus_is_the_one_by_rest_and_mqtt_of_the_same_push(
             adapter_json.decode(payload, received_ms=box.clock.now_ms, topic="sma/keller")
             for payload in (first, second)
         )
-    clocks = {"at", "clock", "flags"}
-    for name in by_modbus.keys() - clocks:
-        # Import and export are one point there: of a meter that tells only one of them the other is 0.
-        value = by_mqtt.get(name, 0)
+    more = by_modbus.keys() - by_mqtt.keys() - CLOCKS
+    assert (more, {by_modbus[name] for name in more}) == (
+        ZERO_BY_MODBUS.get(dialect, set()),
+        {0} if more else set(),
+    )
+    for name in by_modbus.keys() - more - CLOCKS:
+        value = by_mqtt[name]
         # A counter there has whole units.
         assert by_modbus[name] == (int(value) if name.endswith("h") else value), name
-    missing = by_mqtt.keys() - by_modbus.keys() - clocks - {"other"}
+    missing = by_mqtt.keys() - by_modbus.keys() - CLOCKS - {"other"}
     assert not [name for name in missing if re.search(r"_t[1-4]_wh$", name) is None]

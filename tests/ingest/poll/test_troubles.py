@@ -1,7 +1,7 @@
 """Each trouble of a box: a metric, one log line, and the next push as soon as it is over. On the simulated adapter."""
 
 import asyncio
-import logging
+import re
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,16 @@ from strom.devices.box import RunningBox, Trouble, running_box
 from strom.ingest.poll.trouble import Kind
 from strom.settings import AdapterSettings
 from tests.ingest.poll.boxes import Request, certificate_of, http, https_box, play, until
-from tests.ingest.poll.going import ENTRY, Going, going, modbus, rest
+from tests.ingest.poll.going import (
+    ABOUT_SLOWNESS,
+    ENTRY,
+    Going,
+    going,
+    modbus,
+    rest,
+    told_of_all,
+    told_of_troubles,
+)
 
 ENOUGH = 3  # polls in which a line would be repeated if it were
 
@@ -25,8 +34,7 @@ def box(tmp_path: Path) -> Iterator[RunningBox]:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    caplog.set_level(logging.INFO, "strom.poll")
-    return lambda: [record.getMessage() for record in caplog.records]
+    return told_of_troubles(caplog)
 
 
 Ask = Callable[..., AdapterSettings]
@@ -94,6 +102,42 @@ def test_a_slow_box_is_waited_for_and_holds_up_no_other(
     with running_box(tmp_path / "other", name="other") as other:
         play(scene(other))
     assert lines() == []
+
+
+@WAYS
+def test_a_box_slower_than_its_interval_is_told_once_and_the_times_left_out_are_counted(
+    caplog: pytest.LogCaptureFixture, box: RunningBox, ask: Ask
+) -> None:
+    interval, told = 0.1, told_of_all(caplog)
+
+    async def scene() -> None:
+        async with going(ask(box), interval) as seen:
+            await until(lambda: seen.rounds.asked.up)
+            missed = seen.rounds.asked.missed
+            box.have(Trouble.SLOW)
+            await until(lambda: any(ABOUT_SLOWNESS[0] in line for line in told()))
+            polls = seen.rounds.asked.polls
+            await until(lambda: seen.rounds.asked.polls >= polls + ENOUGH)
+            assert seen.told["strom_poll_missed_total"] >= missed + ENOUGH
+            assert seen.told["strom_poll_up"] == 1
+            box.have()
+            await until(lambda: any(ABOUT_SLOWNESS[1] in line for line in told()))
+
+    play(scene())
+    first, second = told()
+    told_how = (
+        rf"{ENTRY}: is slow, its answers take [0-9.]+ s; its interval is 0.1 s, and pushes may be missed"
+    )
+    assert re.fullmatch(told_how, first), first
+    assert second.startswith(f"{ENTRY}: answers within its interval again, after")
+
+
+def test_a_slow_box_to_try_the_poller_with_is_slow_and_not_silent(tmp_path: Path) -> None:
+    """By the settings as they are, and by those that `strom adapter` prints for it."""
+    usual = AdapterSettings(by="rest", address="h")
+    with running_box(tmp_path) as box:
+        printed = box.box.pushes.rhythm.step_ms / 2000
+        assert max(usual.interval_seconds, printed) < box.box.troubles.slow_seconds < usual.timeout_seconds
 
 
 def test_a_wrong_token_is_told_once_and_the_right_one_is_taken_without_a_restart(

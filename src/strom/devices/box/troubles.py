@@ -7,7 +7,7 @@ from enum import StrEnum
 from strom.devices.box.listening import IDLE_SECONDS
 from strom.errors import StromError
 
-SLOW_SECONDS = 5.0
+SLOW_SECONDS = 3.0  # longer than programs wait between two questions, shorter than they wait for an answer
 _NOISE = (bytes(range(0x80, 0x100)) + b"\r\n\r\n") * 2  # neither HTTP nor Modbus begins like this
 
 

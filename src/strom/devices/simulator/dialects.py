@@ -103,12 +103,18 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect("single", fields=("import_w",), number_code=None, household_only=True),
 )
 
+# Spoken only on request: who draws a fleet from a seed gets the same one as before.
+ON_REQUEST: tuple[Dialect, ...] = (
+    # Tells nothing of the other direction; by Modbus there is no way not to.
+    Dialect("import-only", fields=("import_wh", "import_w"), household_only=True),
+)
+
 
 def dialect_named(name: str) -> Dialect:
-    for dialect in DIALECTS:
+    for dialect in (*DIALECTS, *ON_REQUEST):
         if dialect.name == name:
             return dialect
-    known = ", ".join(dialect.name for dialect in DIALECTS)
+    known = ", ".join(dialect.name for dialect in (*DIALECTS, *ON_REQUEST))
     raise StromError(f"{name!r} is no dialect that adapters speak; choose from {known}.")
 
 

@@ -12,7 +12,8 @@
 | `frequency_hz` | `Hz` |
 
 SunSpec has one value for an accumulator that is not there and for one at its beginning: 0. Accumulators that share a
-scale factor are therefore taken as absent while all of them are 0; beside one that counts, 0 is the number 0.
+scale factor are therefore taken as absent while all of them are 0; beside one that counts, 0 is the number 0. Why, and
+which meter that wrongs, is told in docs/decisions/a-counter-of-0-by-modbus.md.
 """
 
 from collections.abc import Collection, Mapping, Sequence

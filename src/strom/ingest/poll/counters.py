@@ -28,6 +28,7 @@ class Asked:
     polls: int = counter("Times that the adapter was asked.")
     pushes: int = counter("New pushes that it gave.")
     repeats: int = counter("Answers with a push that was seen before.")
+    missed: int = counter("Times of its interval that passed while it had not answered yet.")
     status_failures: int = counter("Times that its status could not be read.")
     up: int = gauge("1 if the last time succeeded, else 0.")
     last_success_seconds: float = gauge("When it last succeeded, in epoch seconds; 0 is never.")

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from strom.ingest.confirming import Confirming
 from strom.ingest.counters import Counters
 from strom.ingest.forward import Forwarder
 from strom.ingest.gate import TopicGate
@@ -18,7 +19,6 @@ from strom.settings import Settings
 from strom.streams import topics
 
 LOG = logging.getLogger("strom.poll")
-AWAY_SECONDS = 2.0  # without a confirmation: Kafka is taken to be away
 COUNTERS_SECONDS = 60.0
 AT_ONCE = 500  # handed over as one parcel
 ROOMY = 0.5  # filled by no more than this, asking goes on again
@@ -40,13 +40,14 @@ class Hold:
         # The forwarder is the bridge's; at Kafka the poller has its own name.
         own = settings.bridge.model_copy(update={"client_id": settings.poll.client_id})
         self._forwarder = Forwarder(settings.model_copy(update={"bridge": own}), topics.RAW, self._sent, LOG)
+        self._confirming = Confirming(self._forwarder, settings)
         self._gate = TopicGate(settings, LOG)
         self._queue: deque[Record] = deque()
         self._bytes = 0
         self._came = asyncio.Event()
         self._roomy = asyncio.Event()
         self._roomy.set()
-        self._announced = self._away = False
+        self._announced = False
         self._report_at = time.monotonic() + COUNTERS_SECONDS
 
     @property
@@ -81,7 +82,7 @@ class Hold:
         while True:
             self._step()
             if self._forwarder.in_flight or (self._queue and self._gate.is_open):
-                await asyncio.sleep(_AWAY_PAUSE if self._away else _BUSY_PAUSE)
+                await asyncio.sleep(_AWAY_PAUSE if self._confirming.away else _BUSY_PAUSE)
                 continue
             self._came.clear()
             try:
@@ -91,10 +92,10 @@ class Hold:
                 continue
 
     async def drain(self, seconds: float) -> None:
-        """Bring over what is held, as far as that goes in this time."""
+        """Bring over what is held, as far as that goes in this time; batches grow no more."""
         deadline = time.monotonic() + seconds
         while self.held and time.monotonic() < deadline:
-            self._step()
+            self._step(hurry=True)
             await asyncio.sleep(_BUSY_PAUSE)
         if self.held:
             LOG.error("Kafka has not confirmed %d pushes; they are lost", self.held)
@@ -103,11 +104,11 @@ class Hold:
         self._gate.close()
         self._forwarder.close()
 
-    def _step(self) -> None:
+    def _step(self, *, hurry: bool = False) -> None:
         if self._gate.is_open:
             self._announce()
             self._hand_over()
-        self._forwarder.poll()
+        self._forwarder.poll(hurry=hurry)
         if self._forwarder.topic_missing:
             self._forwarder.topic_missing = False
             self._gate.open()
@@ -128,13 +129,12 @@ class Hold:
         counters = self.counters
         counters.forwarded, counters.refused = self._sent.forwarded, self._sent.refused
         counters.held = self.held
-        away = self._forwarder.in_flight > 0 and now - self._forwarder.last_progress > AWAY_SECONDS
-        if away and not self._away:
-            counters.away += 1
-            LOG.warning("Kafka does not confirm; holding what comes, %d pushes so far", self.held)
-        elif self._away and not away:
-            LOG.info("Kafka confirms again; %d pushes are held", self.held)
-        self._away = away
+        if self._confirming.changed(now):
+            if self._confirming.away:
+                counters.away += 1
+                LOG.warning("Kafka does not confirm; holding what comes, %d pushes so far", self.held)
+            else:
+                LOG.info("Kafka confirms again; %d pushes are held", self.held)
         if not self._roomy.is_set() and self._filled <= ROOMY:
             self._roomy.set()
             LOG.info("asking goes on")

@@ -14,7 +14,8 @@ from strom.ingest.meter_key import meter_key
 from strom.ingest.poll.adapters import asking, chosen
 from strom.ingest.poll.counters import Carried
 from strom.ingest.poll.hold import Hold
-from strom.ingest.poll.rounds import Rounds, Times
+from strom.ingest.poll.rounds import Rounds
+from strom.ingest.poll.times import Times
 from strom.metrics import Metrics
 from strom.open_files import allow_sockets
 from strom.settings import AdapterSettings, Settings

@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from strom.backoff import Backoff
 from strom.ingest.poll.asking import Asking
@@ -16,18 +16,11 @@ from strom.ingest.poll.complaints import LOG, Complaints
 from strom.ingest.poll.counters import Asked, Failed
 from strom.ingest.poll.repeats import Repeats
 from strom.ingest.poll.status import StatusMetrics
+from strom.ingest.poll.times import Times, left_out, longest_pause, next_time
 from strom.ingest.poll.trouble import Kind, Trouble
 from strom.metrics import Metrics
 
 Answer = TypeVar("Answer")
-_SLACK = 1e-6  # of an interval
-
-
-class Times(NamedTuple):
-    """In seconds."""
-
-    interval: float
-    status_seconds: float  # 0 is never
 
 
 class Rounds:
@@ -72,6 +65,7 @@ class Rounds:
                     continue
                 if await self._poll():
                     await self._look_at_status()
+                self.asked.missed += left_out(self._times.interval, due, loop.time())
                 if self._backoff is not None:
                     due = loop.time() + self._backoff.next()
                 else:
@@ -87,10 +81,12 @@ class Rounds:
         except Trouble as trouble:
             self._fail(trouble)
             self._backoff = self._backoff or Backoff()
+            self._backoff.longest = longest_pause(trouble.kind, self._times.interval)
             return False
         self._backoff = None
         now = time.monotonic()
         self.asked.answer_seconds = now - started
+        self._complaints.answered(now - started, self._times.interval, now)
         if self._repeats.is_new(payload, now):
             self.asked.pushes += 1
             self._deliver(payload)
@@ -147,14 +143,6 @@ class Rounds:
         self._about_status.succeeded()
         if status is not None:
             self._status.take(status)
-
-
-def next_time(anchor: float, interval: float, after: float) -> float:
-    """The next of its times; those that passed while an answer took long are left out.
-
-    Timers may ring a moment early, and a quotient may fall short by as little: neither makes the same time come twice.
-    """
-    return anchor + (math.floor((after - anchor) / interval + _SLACK) + 1) * interval
 
 
 def _is_object(payload: bytes) -> bool:

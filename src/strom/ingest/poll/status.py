@@ -7,6 +7,7 @@ from strom.ingest.poll.counters import Info, Told
 from strom.metrics import Metrics
 
 MAX_LABEL = 100  # characters of a text that the device chose
+BLOT = "\ufffd"  # for a character that cannot be shown: a control character, half of a surrogate pair
 
 
 class Labels(NamedTuple):
@@ -80,4 +81,7 @@ def _number(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None or isinstance(value, (dict, list)) else str(value)[:MAX_LABEL]
+    """Short, of one line and fit for UTF-8, whatever the device says: the page has room for all the others, too."""
+    if value is None or isinstance(value, (dict, list)):
+        return ""
+    return "".join(each if each.isprintable() else BLOT for each in str(value)[:MAX_LABEL])
