@@ -3,15 +3,15 @@
 What it cannot understand goes on as it came; that is for others to judge. The rule itself is in `domain/thinning.py`.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import mqtt5
 
 from strom.devices.registry import Dialect, dialects_of
-from strom.domain.load_profile import Direction
 from strom.domain.reading import Rejected, epoch_ms
-from strom.domain.thinning import LONGEST_MS, Thinning, Trace
+from strom.domain.thinning import LONGEST_MS, Kind, Meter, Thinning
 from strom.durations import duration
 from strom.errors import StromError
 from strom.ingest.counters import Counters
@@ -19,7 +19,11 @@ from strom.ingest.dialect_rules import DialectRules
 from strom.ingest.headings import SOURCE
 from strom.settings import Settings
 
-_MOST_METERS = 50_000  # remembered; beyond that it starts anew, and everything goes on once more
+LOG = logging.getLogger("strom.bridge")
+
+# Kinds of messages that are remembered, of all meters, 500 bytes each at most; beyond that it starts anew, and everything
+# goes on once more.
+MOST_TRACES = 20_000
 _TIMES = ("v", "at", "received")  # what differs in every message
 
 
@@ -31,7 +35,9 @@ class Thinner:
         self._rules = rules
         self._dialects = dialects
         self._counters = counters
-        self._traces: dict[str, Trace] = {}
+        self._meters: dict[str, Meter] = {}
+        self._traces = 0  # of all of them
+        self._told_of_many = False
 
     def sift(self, messages: list[mqtt5.PublishPacket], received_ms: int) -> list[mqtt5.PublishPacket]:
         """Those of the messages that go on."""
@@ -41,21 +47,30 @@ class Thinner:
 
     def forget(self) -> None:
         """From now on messages may come again that have gone on, but are not safe yet."""
-        self._traces.clear()
+        self._meters.clear()
+        self._traces = 0
 
     def _goes_on(self, message: mqtt5.PublishPacket, received_ms: int) -> bool:
         reading = self._understood(message, received_ms)
         if reading is None:
             return True
-        meter, at_ms = reading["meter"], epoch_ms(reading["at"])
         said = hash(repr([item for item in reading.items() if item[0] not in _TIMES]))
-        trace = self._traces.get(meter)
-        if trace is not None:
-            return self._thinning.goes_on(trace, at_ms, said, counted=_is_counted(reading))
-        if len(self._traces) >= _MOST_METERS:
-            self._traces.clear()
-        self._traces[meter] = Trace(at_ms, at_ms, said)
-        return True
+        kind = Kind.of(reading, reading.get("other", ()))
+        meter = self._meters.setdefault(reading["meter"], Meter())
+        before = len(meter.traces)
+        goes_on = self._thinning.goes_on(meter, kind, epoch_ms(reading["at"]), said)
+        self._traces += len(meter.traces) - before
+        if self._traces > MOST_TRACES:
+            self._start_anew()
+        return goes_on
+
+    def _start_anew(self) -> None:
+        self.forget()
+        if not self._told_of_many:
+            self._told_of_many = True
+            LOG.warning(
+                "there are more than %d kinds of messages, of all meters: less is thinned", MOST_TRACES
+            )
 
     def _understood(self, message: mqtt5.PublishPacket, received_ms: int) -> dict[str, Any] | None:
         topic, payload = message.topic, message.payload
@@ -78,8 +93,3 @@ def thinner_of(settings: Settings, rules: DialectRules, counters: Counters) -> T
         )
     thinning = Thinning(every_ms, on_change=bridge.on_change)
     return Thinner(thinning, rules, dialects_of(settings), counters)
-
-
-def _is_counted(reading: dict[str, Any]) -> bool:
-    """Whether each direction whose power it tells has a counter too."""
-    return all(f"{direction}_wh" in reading for direction in Direction if f"{direction}_w" in reading)

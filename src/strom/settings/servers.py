@@ -101,7 +101,7 @@ class BridgeSettings(Section):
     every: str | None = Field(
         None,
         pattern=DURATION_PATTERN,
-        description="Thins: of each meter only one message in so long goes on, as in 15s; at most 60s.",
+        description="Thins: of each meter only one message of a kind in so long goes on, as in 15s; at most 60s.",
     )
     on_change: bool = Field(
         False,
