@@ -1,11 +1,14 @@
 """Which messages a thinning bridge carries: real payloads in, and what cannot be read always goes on."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import mqtt5
 import pytest
 
+from strom.devices.registry import DIALECTS
 from strom.errors import StromError
 from strom.ingest.counters import Counters
 from strom.ingest.dialect_rules import DialectRules
@@ -66,6 +69,26 @@ def test_what_cannot_be_understood_goes_on_every_time() -> None:
     names = ("not-json.txt", "array.json", "no-register.json")
     strange = [mqtt5.PublishPacket("sma", (PAYLOADS / name).read_bytes()) for name in names] * 3
     assert kept(thinner(every="60s", on_change=True), *strange) == strange
+
+
+def test_a_fault_in_a_decoder_lets_its_messages_go_on_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(payload: bytes, **_: object) -> NoReturn:
+        raise RecursionError("a fault of ours")
+
+    faulty = {"adapter_json": replace(DIALECTS["adapter_json"], decode=broken)}
+    monkeypatch.setattr("strom.ingest.thinner.dialects_of", lambda _: DIALECTS | faulty)
+    same = [message(0)] * 3
+    assert kept(thinner(every="60s"), *same) == same
+    assert caplog.text.count("a message in adapter_json could not be read") == 1
+
+
+def test_telegrams_are_thinned() -> None:
+    by = wished(Settings(bridge=BridgeSettings(every="60s"), dialects={"p1/#": "dsmr_p1"}))
+    assert by is not None
+    telegram = mqtt5.PublishPacket("p1/haus-7", (PAYLOADS / "dsmr_p1" / "v5.txt").read_bytes())
+    assert kept(by, telegram, telegram) == [telegram]
 
 
 def test_power_without_a_counter_is_not_thinned_by_time() -> None:

@@ -14,6 +14,7 @@ from strom.domain.reading import Rejected, epoch_ms
 from strom.domain.thinning import LONGEST_MS, Kind, Meter, Thinning
 from strom.durations import duration
 from strom.errors import StromError
+from strom.extras import is_installed, sentence
 from strom.ingest.counters import Counters
 from strom.ingest.dialect_rules import DialectRules
 from strom.ingest.headings import SOURCE
@@ -38,6 +39,7 @@ class Thinner:
         self._meters: dict[str, Meter] = {}
         self._traces = 0  # of all of them
         self._told_of_many = False
+        self._faulty: set[str] = set()  # dialects whose decoder has failed
 
     def sift(self, messages: list[mqtt5.PublishPacket], received_ms: int) -> list[mqtt5.PublishPacket]:
         """Those of the messages that go on."""
@@ -74,11 +76,22 @@ class Thinner:
 
     def _understood(self, message: mqtt5.PublishPacket, received_ms: int) -> dict[str, Any] | None:
         topic, payload = message.topic, message.payload
-        decode = self._dialects[self._rules.marks(topic).dialect].decode
+        dialect = self._dialects.get(self._rules.marks(topic).dialect)
+        if dialect is None:
+            return None
         try:
-            return decode(payload, received_ms=received_ms, source=SOURCE, topic=topic)
+            return dialect.decode(payload, received_ms=received_ms, source=SOURCE, topic=topic)
         except Rejected:
             return None
+        except Exception:  # a fault of ours must not stop the bridge, which would meet the same message again
+            self._tell_fault(dialect.name)
+            return None
+
+    def _tell_fault(self, dialect: str) -> None:
+        """Once; a message that cannot be read comes every few seconds."""
+        if dialect not in self._faulty:
+            self._faulty.add(dialect)
+            LOG.exception("a message in %s could not be read; such messages go on without thinning", dialect)
 
 
 def thinner_of(settings: Settings, rules: DialectRules, counters: Counters) -> Thinner | None:
@@ -92,4 +105,13 @@ def thinner_of(settings: Settings, rules: DialectRules, counters: Counters) -> T
             f"bridge.every is {bridge.every}: choose at most {LONGEST_MS // 1000}s, so that quarter-hours stay exact."
         )
     thinning = Thinning(every_ms, on_change=bridge.on_change)
-    return Thinner(thinning, rules, dialects_of(settings), counters)
+    return Thinner(thinning, rules, _readable(dialects_of(settings), settings), counters)
+
+
+def _readable(known: Mapping[str, Dialect], settings: Settings) -> dict[str, Dialect]:
+    """Without those that this installation cannot read; said at the start of those that the settings name."""
+    found = {name: each for name, each in known.items() if each.needs is None or is_installed(each.needs)}
+    for name in sorted({*settings.dialects.values()} - found.keys()):
+        advice = sentence(known[name].needs, f"Thinning {name}")
+        LOG.warning("%s Without it all its messages go on.", advice)
+    return found
