@@ -26,7 +26,9 @@ from tests.ingest.bridging import (
     raw_records,
     start_bridge,
     until,
+    with_page,
 )
+from tests.ingest.metrics_page import await_metric, metric
 
 pytestmark = pytest.mark.stack
 
@@ -35,7 +37,7 @@ INFLIGHT = 50
 
 @pytest.fixture
 def settings(servers: Stack, tmp_path: Path, topic: str) -> Settings:
-    return own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT)
+    return with_page(own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT))
 
 
 def test_a_bridge_killed_in_the_middle_loses_nothing(settings: Settings, topic: str) -> None:
@@ -102,9 +104,11 @@ def test_mosquitto_restarted_in_the_middle_loses_nothing(
         publish_all(settings, topic, payloads(300))
         servers.halt("mqtt")
         bridge.await_log("connecting again")
+        until(lambda: metric(settings, "connected") == 0, "the metric tells that the broker is away")
         servers.resume("mqtt")
         servers.await_ready("mqtt")
         publish_all(settings, topic, payloads(300, first=300))
+        await_metric(settings, "connected", 1)
         records = await_raw(settings, topic, 600)
         assert bridge.stop() == 0
     assert {record.value for record in records} == set(payloads(600))
