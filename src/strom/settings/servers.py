@@ -83,6 +83,9 @@ class BridgeSettings(Section):
     inflight: int = Field(
         2000, ge=1, le=65535, description="Messages held at most until Kafka has confirmed them."
     )
+    inflight_bytes: int = Field(
+        8 * 1024 * 1024, ge=1024, description="The same in bytes of payload; they take twice as much memory."
+    )
     keep_alive: int = Field(
         30,
         ge=1,
