@@ -6,28 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strom.domain.load_profile import Sample, evaluate
-from strom.domain.segments import Quality, Rules
+from strom.domain.load_profile import Sample
+from strom.domain.segments import Quality
 from strom.domain.slots import SLOT_MS
-from strom.domain.thinning import LONGEST_MS, Thinning, Trace
-
-RULES = Rules(limit_w=43_470, noise_mwh=10_000, exact_ms=60_000, linear_ms=7_200_000)
-SECOND = 1000
-START = 1_763_230_500 * SECOND  # a quarter-hour's start
-
-
-def thinned(samples: list[Sample], thinning: Thinning) -> list[Sample]:
-    """Those that go on; a sample says its counter and its power."""
-    kept: list[Sample] = []
-    trace: Trace | None = None
-    for sample in samples:
-        said, counted = hash((sample.counter, sample.power)), sample.counter is not None
-        if trace is None:
-            trace = Trace(sample.at, sample.at, said)
-            kept.append(sample)
-        elif thinning.goes_on(trace, sample.at, said, counted=counted):
-            kept.append(sample)
-    return kept
+from strom.domain.thinning import LONGEST_MS, Thinning
+from tests.domain.thinned import SECOND, START, quarter_hours, thinned
 
 
 def pushes(step_s: float, seconds: int = 3600, phase_ms: int = 0, wh_per_push: float = 1) -> list[Sample]:
@@ -40,10 +23,6 @@ def pushes(step_s: float, seconds: int = 3600, phase_ms: int = 0, wh_per_push: f
         )
         for number in range(count + 1)
     ]
-
-
-def quarter_hours(samples: list[Sample]) -> list[tuple[int, int | None, Quality]]:
-    return [(row.start, row.mwh, row.quality) for row in evaluate(samples, RULES).rows]
 
 
 def seconds_of(samples: list[Sample]) -> list[float]:

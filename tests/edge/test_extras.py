@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strom.cli.extras import EXTRAS
+from strom.extras import EXTRAS
 from strom.settings import Settings
 from tests.edge.bare import PROJECT, ROOT, closure, names
 
@@ -65,7 +65,7 @@ def test_every_package_of_an_extra_is_in_the_table_and_the_extra_brings_it() -> 
     told = {name.replace("_", "-") for module in EXTRAS for name in distributions[module]}
     for extra, requirements in DECLARED.items():
         if extra != "all":
-            assert names(requirements) - core <= told, f"cli/extras.py does not know all of {extra}"
+            assert names(requirements) - core <= told, f"extras.py does not know all of {extra}"
 
 
 def test_all_is_all() -> None:

@@ -16,6 +16,7 @@ from strom.streams.records import Records
 from strom.streams.start import EARLIEST
 from strom.streams.topics import HEADER_TOPIC, RAW
 from tests import waiting
+from tests.conftest import free_ports
 from tests.running import Running, running, start
 
 SECONDS = 90.0
@@ -31,6 +32,13 @@ def own_bridge(settings: Settings, home: Path, topic: str, **bridge: object) -> 
         mqtt=settings.mqtt.model_copy(update={"address": f"{host}:{port}", "topic": topic}),
         bridge=BridgeSettings.model_validate({"client_id": f"bridge-{topic}"} | bridge),
     )
+
+
+def with_page(settings: Settings, **bridge: object) -> Settings:
+    """The same with a page of metrics, and whatever else of the bridge is to be changed."""
+    (port,) = free_ports(1)
+    changed = settings.bridge.model_copy(update={"metrics_port": port} | bridge)
+    return settings.model_copy(update={"bridge": changed})
 
 
 def payloads(count: int, first: int = 0) -> list[bytes]:

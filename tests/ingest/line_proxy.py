@@ -1,4 +1,4 @@
-"""A line between bridge and broker that can go dead without a word, as a router does that was unplugged."""
+"""A line between bridge and broker that can go dead without a word, as a router does that was unplugged, or be cut."""
 
 import selectors
 import socket
@@ -21,6 +21,7 @@ class LineProxy:
         self._other: dict[socket.socket, socket.socket] = {}
         self._dead: list[socket.socket] = []
         self._wanted_dead, self._is_dead = threading.Event(), threading.Event()
+        self._is_cut = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -29,6 +30,13 @@ class LineProxy:
         """What is connected now hears nothing any more; who connects anew gets a line that works."""
         self._wanted_dead.set()
         assert self._is_dead.wait(30)
+
+    def cut(self) -> None:
+        """What is connected is closed, and so is whatever connects until `mend`."""
+        self._is_cut.set()
+
+    def mend(self) -> None:
+        self._is_cut.clear()
 
     def close(self) -> None:
         self._closing.set()
@@ -39,14 +47,16 @@ class LineProxy:
     def _run(self) -> None:
         while not self._closing.is_set():
             if self._wanted_dead.is_set():
-                self._cut()
+                self._forget()
                 self._wanted_dead.clear()
                 self._is_dead.set()
+            if self._is_cut.is_set():
+                self._hang_up(list(self._other))
             for key, _ in self._selector.select(_STEP_SECONDS):
                 assert isinstance(key.fileobj, socket.socket)
                 self._pass_on(key.fileobj)
 
-    def _cut(self) -> None:
+    def _forget(self) -> None:
         for each in self._other:
             self._selector.unregister(each)
             self._dead.append(each)
@@ -55,15 +65,21 @@ class LineProxy:
     def _pass_on(self, ready: socket.socket) -> None:
         if ready is self._listening:
             here, _ = self._listening.accept()
+            if self._is_cut.is_set():
+                here.close()
+                return
             there = socket.create_connection(self._target)
             self._other |= {here: there, there: here}
             for each in (here, there):
                 self._selector.register(each, selectors.EVENT_READ)
         elif ready in self._other and not self._copied(ready, self._other[ready]):
-            for each in (ready, self._other.pop(ready)):
-                self._selector.unregister(each)
-                self._other.pop(each, None)
-                each.close()
+            self._hang_up([ready, self._other[ready]])
+
+    def _hang_up(self, lines: list[socket.socket]) -> None:
+        for each in lines:
+            self._selector.unregister(each)
+            del self._other[each]
+            each.close()
 
     def _copied(self, source: socket.socket, target: socket.socket) -> bool:
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
+from strom.ingest.line import READ_BYTES
 from strom.settings import PartsSettings, Settings
 from strom.stack.supervisor import Stack
 from strom.streams.admin import admin_client, topic_names
@@ -26,7 +27,9 @@ from tests.ingest.bridging import (
     raw_records,
     start_bridge,
     until,
+    with_page,
 )
+from tests.ingest.metrics_page import await_metric, metric
 
 pytestmark = pytest.mark.stack
 
@@ -35,7 +38,7 @@ INFLIGHT = 50
 
 @pytest.fixture
 def settings(servers: Stack, tmp_path: Path, topic: str) -> Settings:
-    return own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT)
+    return with_page(own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT))
 
 
 def test_a_bridge_killed_in_the_middle_loses_nothing(settings: Settings, topic: str) -> None:
@@ -95,6 +98,26 @@ def test_qos_0_is_bounded_too_while_kafka_hangs(servers: Stack, settings: Settin
     assert int(held) <= 2 * INFLIGHT
 
 
+@pytest.mark.parametrize("qos", [0, 1])
+def test_large_messages_are_held_up_to_a_number_of_bytes_and_memory_stays_small(
+    servers: Stack, settings: Settings, topic: str, qos: int
+) -> None:
+    roomy = with_page(settings, inflight=2000)
+    size, limit = 100_000, roomy.bridge.inflight_bytes
+    large = [bytes([number]) * size for number in range(250)]
+    with bridging(roomy) as bridge:
+        with hanging(servers.pid("kafka")):
+            publish_all(settings, topic, large, qos)
+            until(lambda: (metric(roomy, "in_flight") or 0) * size >= limit, "it holds all that it may")
+            bridge.await_log("Kafka does not confirm; holding")
+            held = int(metric(roomy, "in_flight") or 0)
+            assert resident_bytes(bridge.process.pid) < 80_000_000
+        bridge.await_log("Kafka confirms again")
+        assert len(await_raw(settings, topic, len(large))) == len(large)
+        assert bridge.stop() == 0
+    assert held * size < limit + READ_BYTES + size
+
+
 def test_mosquitto_restarted_in_the_middle_loses_nothing(
     servers: Stack, settings: Settings, topic: str
 ) -> None:
@@ -102,9 +125,11 @@ def test_mosquitto_restarted_in_the_middle_loses_nothing(
         publish_all(settings, topic, payloads(300))
         servers.halt("mqtt")
         bridge.await_log("connecting again")
+        until(lambda: metric(settings, "connected") == 0, "the metric tells that the broker is away")
         servers.resume("mqtt")
         servers.await_ready("mqtt")
         publish_all(settings, topic, payloads(300, first=300))
+        await_metric(settings, "connected", 1)
         records = await_raw(settings, topic, 600)
         assert bridge.stop() == 0
     assert {record.value for record in records} == set(payloads(600))
@@ -167,6 +192,11 @@ def test_a_message_larger_than_a_record_goes_over_in_parts_and_is_one_again_for_
     assert sorted(filter(None, found)) == sorted([small[0], large, small[1]])
     assert [len(record.value or b"") for record in parts if record.header(HEADER_PART)] == [5_000] * 4
     assert not (settings.home / "refused").exists()
+
+
+def resident_bytes(pid: int) -> int:
+    pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager

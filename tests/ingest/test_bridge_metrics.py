@@ -8,7 +8,7 @@ import pytest
 
 from strom.settings import MqttSettings, Settings
 from strom.stack.supervisor import Stack
-from tests.conftest import free_ports, settings_in
+from tests.conftest import settings_in
 from tests.disks import full_disk
 from tests.ingest.bridging import (
     Publisher,
@@ -18,7 +18,9 @@ from tests.ingest.bridging import (
     payloads,
     publish_all,
     raw_records,
+    with_page,
 )
+from tests.ingest.kept_batches import batches_of
 from tests.ingest.line_proxy import proxied
 from tests.ingest.metrics_page import await_metric, metric
 from tests.waiting import until
@@ -31,12 +33,6 @@ INFLIGHT = 50
 @pytest.fixture
 def settings(servers: Stack, tmp_path: Path, topic: str) -> Settings:
     return with_page(own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT))
-
-
-def with_page(settings: Settings, **bridge: object) -> Settings:
-    (port,) = free_ports(1)
-    changed = settings.bridge.model_copy(update={"metrics_port": port} | bridge)
-    return settings.model_copy(update={"bridge": changed})
 
 
 def test_the_page_tells_what_was_carried_and_what_waits(settings: Settings, topic: str) -> None:
@@ -65,6 +61,29 @@ def test_a_line_that_goes_dead_without_a_word_is_noticed_and_nothing_is_lost(
             assert (metric(through, "reconnects_total") or 0) >= 1
             assert bridge.stop() == 0
     assert {record.value for record in records} == set(payloads(100))
+
+
+def test_what_is_published_while_the_line_to_the_broker_is_cut_arrives_when_it_is_mended(
+    servers: Stack, settings: Settings, topic: str
+) -> None:
+    with proxied(servers.settings.mqtt_address) as line:
+        mqtt = settings.mqtt.model_copy(update={"address": line.address})
+        through = settings.model_copy(update={"mqtt": mqtt})
+        with bridging(through) as bridge:
+            publish_all(settings, topic, payloads(50))
+            await_raw(settings, topic, 50)
+            assert metric(through, "connected") == 1
+            line.cut()
+            bridge.await_log("connecting again in")
+            until(lambda: metric(through, "connected") == 0, "the metric tells that it is away")
+            publish_all(settings, topic, payloads(100, first=50))
+            assert len(raw_records(settings, topic)) == 50
+            line.mend()
+            await_metric(through, "connected", 1)
+            records = await_raw(settings, topic, 150)
+            assert metric(through, "reconnects_total") == 1
+            assert bridge.stop() == 0
+    assert {record.value for record in records} == set(payloads(150))
 
 
 def test_kafka_that_is_away_is_told_and_the_queue_grows_where_it_is_safe(
@@ -158,14 +177,17 @@ def test_batches_that_grow_for_long_do_not_hold_up_what_there_is_no_room_for(
     assert "acknowledged 201" in bridge.log
 
 
-@pytest.mark.parametrize("compression", ["zstd", "gzip", "snappy", "none"])
-def test_batches_can_be_compressed_otherwise_and_grow_for_longer(
-    settings: Settings, topic: str, compression: str
+@pytest.mark.parametrize("compression", ["lz4", "zstd", "gzip", "snappy", "none"])
+def test_batches_are_kept_by_kafka_as_the_bridge_compressed_them(
+    servers: Stack, settings: Settings, topic: str, compression: str
 ) -> None:
-    changed = with_page(settings, compression=compression, linger_ms=300)
-    with bridging(changed):
+    with bridging(with_page(settings, compression=compression, linger_ms=300)):
         publish_all(settings, topic, payloads(100))
-        assert {record.value for record in await_raw(settings, topic, 100)} == set(payloads(100))
+        records = await_raw(settings, topic, 100)
+    assert {record.value for record in records} == set(payloads(100))
+    batches = batches_of(servers.settings, records)
+    assert max(batch.records for batch in batches) > 1
+    assert {batch.compression for batch in batches if batch.records > 1} == {compression}
 
 
 def test_a_thinning_bridge_acknowledges_what_it_leaves_out(settings: Settings, topic: str) -> None:

@@ -1,11 +1,14 @@
 """Which messages a thinning bridge carries: real payloads in, and what cannot be read always goes on."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import mqtt5
 import pytest
 
+from strom.devices.registry import DIALECTS
 from strom.errors import StromError
 from strom.ingest.counters import Counters
 from strom.ingest.dialect_rules import DialectRules
@@ -68,6 +71,26 @@ def test_what_cannot_be_understood_goes_on_every_time() -> None:
     assert kept(thinner(every="60s", on_change=True), *strange) == strange
 
 
+def test_a_fault_in_a_decoder_lets_its_messages_go_on_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(payload: bytes, **_: object) -> NoReturn:
+        raise RecursionError("a fault of ours")
+
+    faulty = {"adapter_json": replace(DIALECTS["adapter_json"], decode=broken)}
+    monkeypatch.setattr("strom.ingest.thinner.dialects_of", lambda _: DIALECTS | faulty)
+    same = [message(0)] * 3
+    assert kept(thinner(every="60s"), *same) == same
+    assert caplog.text.count("a message in adapter_json could not be read") == 1
+
+
+def test_telegrams_are_thinned() -> None:
+    by = wished(Settings(bridge=BridgeSettings(every="60s"), dialects={"p1/#": "dsmr_p1"}))
+    assert by is not None
+    telegram = mqtt5.PublishPacket("p1/haus-7", (PAYLOADS / "dsmr_p1" / "v5.txt").read_bytes())
+    assert kept(by, telegram, telegram) == [telegram]
+
+
 def test_power_without_a_counter_is_not_thinned_by_time() -> None:
     def power(second: int, watts: int) -> mqtt5.PublishPacket:
         content = {"name": "m", "1-0:1.7.0": {"value": watts, "time": START + second}}
@@ -75,6 +98,52 @@ def test_power_without_a_counter_is_not_thinned_by_time() -> None:
 
     pushes = [power(second, 100 + second) for second in (0, 5, 10)]
     assert kept(thinner(every="60s"), *pushes) == pushes
+
+
+def test_a_shelly_that_tells_counters_once_a_minute_keeps_each_of_them_and_power_is_thinned() -> None:
+    dialects = {"+/events/rpc": "shelly_3em"}
+    by = wished(Settings(bridge=BridgeSettings(every="15s"), dialects=dialects))
+    assert by is not None
+    topic = "shellypro3em-1234567890ab/events/rpc"
+
+    def told(sample: str, component: str, second: int) -> mqtt5.PublishPacket:
+        content = json.loads((PAYLOADS / "shelly_3em" / sample).read_bytes())
+        content["params"]["ts"] = START + second
+        content["params"][component]["total_act_power" if component == "em:0" else "total_act"] = second
+        return mqtt5.PublishPacket(topic, json.dumps(content).encode())
+
+    now = [told("pro-em.json", "em:0", second) for second in range(0, 900, 3)]
+    counters = [told("pro-emdata.json", "emdata:0", second) for second in range(1, 900, 60)]
+    sent = sorted([*now, *counters], key=lambda each: float(json.loads(each.payload)["params"]["ts"]))
+    went_on = by.sift(sent, RECEIVED_MS)
+    assert [each for each in went_on if each in counters] == counters
+    assert 60 <= len(went_on) - len(counters) <= 65
+
+
+def test_an_adapter_that_sends_each_register_alone_keeps_the_counters_around_the_border() -> None:
+    def alone(code: str, second: int) -> mqtt5.PublishPacket:
+        content = {"name": "m", f"1-0:{code}": {"value": second, "time": START + second}}
+        return mqtt5.PublishPacket("sma", json.dumps(content).encode())
+
+    sent = [alone(code, second) for second in range(0, 1800, 5) for code in ("32.7.0", "21.7.0", "1.8.0")]
+    went_on = thinner(every="15s").sift(sent, RECEIVED_MS + 900_000)
+    for code in ("32.7.0", "21.7.0", "1.8.0"):
+        seconds = [second for second in range(0, 1800, 5) if alone(code, second) in went_on]
+        assert seconds == [*range(0, 900, 15), 890, 895, *range(900, 1800, 15), 1790, 1795]
+
+
+def test_more_kinds_of_messages_than_it_remembers_go_on_once_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("strom.ingest.thinner.MOST_TRACES", 3)
+    by = thinner(every="60s")
+    three = [message(0, name) for name in ("a", "b", "c")]
+    assert kept(by, *three, *three) == three
+    fourth = message(0, "d")
+    assert kept(by, fourth, *three) == [fourth, *three]
+    assert kept(by, *three) == []
+    assert kept(by, fourth, fourth) == [fourth, fourth]
+    assert caplog.text.count("more than 3 kinds of messages") == 1
 
 
 def test_after_a_lost_connection_everything_goes_on_once_more() -> None:

@@ -14,25 +14,7 @@ from strom.mqtt.errors import ConnectRefusedError, MqttError, SessionTakenOverEr
 from strom.mqtt.packets import Session, pubacks
 from strom.mqtt.transport import Endpoint, tls_context
 from tests.mqtt.driving import Opener, connected, drive
-
-
-class Peer:
-    """A listening socket that says to its first client what a test tells it to."""
-
-    def __init__(self) -> None:
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = Endpoint("127.0.0.1", self._listening.getsockname()[1])
-        self._line: socket.socket | None = None
-
-    def say(self, *packets: bytes) -> None:
-        if self._line is None:
-            self._line, _ = self._listening.accept()
-        self._line.sendall(b"".join(packets))
-
-    def close(self) -> None:
-        if self._line is not None:
-            self._line.close()
-        self._listening.close()
+from tests.mqtt.peer import WELCOME, Peer
 
 
 @pytest.fixture
@@ -40,9 +22,6 @@ def peer() -> Iterator[Peer]:
     peer = Peer()
     yield peer
     peer.close()
-
-
-WELCOME = mqtt5.ConnAckPacket().write()
 
 
 @pytest.fixture
@@ -126,6 +105,42 @@ def test_a_session_taken_over_is_told_apart(peer: Peer, connection: Connection) 
     peer.say(WELCOME, mqtt5.DisconnectPacket(reason_code=taken).write())
     with pytest.raises(SessionTakenOverError):
         drive([connection], lambda: False)
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (
+            mqtt5.DisconnectPacket(reason_code=mqtt5.DisconnectReasonCode.SERVER_SHUTTING_DOWN).write(),
+            "ended",
+        ),
+        (b"\xff" * 100, "not MQTT 5"),
+    ],
+    ids=["farewell", "nonsense"],
+)
+def test_what_came_before_the_end_is_handed_over_first(
+    peer: Peer, connection: Connection, end: bytes, words: str
+) -> None:
+    peer.say(WELCOME)
+    connected(connection)
+    peer.say(*(mqtt5.PublishPacket("t", b"%d" % number).write() for number in range(3)), end)
+    packets: list[mqtt5.Packet] = []
+    with pytest.raises(MqttError, match=words):
+        drive([connection], lambda: False, packets)
+    assert [each.payload for each in packets if isinstance(each, mqtt5.PublishPacket)] == [b"0", b"1", b"2"]
+
+
+def test_an_end_that_came_behind_a_message_is_told_also_to_whoever_does_not_read_on(
+    peer: Peer, connection: Connection
+) -> None:
+    peer.say(WELCOME)
+    connected(connection)
+    peer.say(mqtt5.PublishPacket("t", b"the last").write(), mqtt5.DisconnectPacket().write())
+    packets: list[mqtt5.Packet] = []
+    drive([connection], lambda: bool(packets), packets)
+    connection.reading = False
+    with pytest.raises(MqttError, match="the broker ended the connection"):
+        connection.tick(time.monotonic())
 
 
 def test_the_brokers_limits_are_kept(peer: Peer, connection: Connection) -> None:

@@ -23,7 +23,9 @@ def bridge(
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(metavar="15s", help="Thin: of each meter only one message in so long goes on."),
+        typer.Option(
+            metavar="15s", help="Thin: of each meter only one message of a kind in so long goes on."
+        ),
     ] = None,
     on_change: Annotated[
         bool, typer.Option("--on-change", help="Thin: only messages whose registers changed go on.")

@@ -29,7 +29,7 @@ def main() -> None:
     except StromError as error:
         _give_up(error)
     except ModuleNotFoundError as error:
-        from strom.cli.extras import sentence
+        from strom.extras import sentence
 
         advice = sentence(error.name)
         if advice is None:

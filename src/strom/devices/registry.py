@@ -29,6 +29,7 @@ class Dialect:
     native: bool = (
         False  # whether `pipeline/parse.py` reads it in native columns; else the side query decodes it
     )
+    needs: str | None = None  # a package that only an extra of the installation brings
     # Who sends on a topic, without a look at the payload: the record's key, so that a meter stays in order.
     key_of: Callable[[str], str] = values.last_level
 
@@ -42,7 +43,13 @@ DIALECTS: dict[str, Dialect] = {
             "Smart Meter Adapter of Österreichs Energie",
             native=True,
         ),
-        Dialect(dsmr_p1.DIALECT, dsmr_p1.decode, "DSMR P1 telegrams", key_of=dsmr_p1.key_of),
+        Dialect(
+            dsmr_p1.DIALECT,
+            dsmr_p1.decode,
+            "DSMR P1 telegrams",
+            needs="dsmr_parser",
+            key_of=dsmr_p1.key_of,
+        ),
         Dialect(
             tasmota_sml.DIALECT,
             tasmota_sml.decode,

@@ -20,8 +20,6 @@ from strom.settings import Settings
 from strom.streams.client import error_of
 from strom.streams.partitioners import Partitioner
 
-MAX_BYTES = 64 * 1024 * 1024  # held at most, however large the messages are
-
 _LONG_MS = 100  # batches that grow for longer are sent at once when there is no room for more
 
 _NOT_TAKEN = KafkaError(KafkaError._QUEUE_FULL)
@@ -39,6 +37,7 @@ class Forwarder:
         self._counters = counters
         self._log = log
         self._limit = settings.bridge.inflight
+        self._most_bytes = settings.bridge.inflight_bytes  # however large the messages are
         self._part_bytes = settings.parts.over_bytes
         self._lingers = settings.bridge.linger_ms > _LONG_MS
         self._folder: Path = settings.home / "refused"
@@ -56,7 +55,7 @@ class Forwarder:
 
     @property
     def full(self) -> bool:
-        return self.in_flight >= self._limit or self._bytes >= MAX_BYTES or bool(self._waiting)
+        return self.in_flight >= self._limit or self._bytes >= self._most_bytes or bool(self._waiting)
 
     def send(self, records: list[Record], ids: list[int], confirmed: list[int]) -> None:
         """Hand over what arrived together; it is held until Kafka has it, then `confirmed` gets the ids."""

@@ -151,6 +151,7 @@ class MqttLine:
         self.subscribed = self.subscribed or bool(found)
 
     def _subscribe(self, connection: Connection, now: float) -> None:
+        self._counters.reconnects += self._welcomed
         self._welcomed = True
         session = "continuing the session" if connection.session_present else "with a new session"
         LOG.info("connected to MQTT at %s, %s", self._endpoint, session)
@@ -203,7 +204,6 @@ class MqttLine:
         self._on_lost()
         pause = self._backoff.next()
         self._connect_at = time.monotonic() + pause
-        self._counters.reconnects += 1
         LOG.warning("MQTT: %s; connecting again in %.1f s%s", error, pause, hint)
 
     def _hint(self) -> str:

@@ -46,6 +46,7 @@ class Connection:
         self._out = bytearray(connect_packet(endpoint, session))
         self._in = bytearray(read_bytes)
         self._filled = 0
+        self._ended: MqttError | None = None  # why it is over, not told yet
         self._transport = Transport(endpoint, context, attempt)
 
     def fileno(self) -> int:
@@ -54,6 +55,8 @@ class Connection:
     @property
     def events(self) -> int:
         """What to ask the selector for at this moment; 0 is 'nothing', and selectors do not take that."""
+        if self._ended is not None:
+            return selectors.EVENT_WRITE  # which is there at once, so that the end is told
         wants_write = self._transport.wants_write or (self._transport.ready and bool(self._out))
         reading = self.reading or not self.accepted
         return (selectors.EVENT_READ if reading else 0) | (selectors.EVENT_WRITE if wants_write else 0)
@@ -64,7 +67,11 @@ class Connection:
         return self._server_receive_max - len(self.unconfirmed)
 
     def handle(self, now: float) -> list[mqtt5.Packet]:
-        """Move bytes both ways as far as they go; returns the packets that came."""
+        """Move bytes both ways as far as they go; returns the packets that came.
+
+        What ends the connection is raised by the next call, or by `tick`, if packets came before it.
+        """
+        self._raise_end()
         if not self._transport.ready:
             self._transport.advance()
             if not self._transport.ready:
@@ -72,9 +79,15 @@ class Connection:
         self.flush(now)
         if not self.reading and self.accepted:
             return []
-        packets = self._read()
-        while self._transport.pending():
-            packets += self._read()
+        packets: list[mqtt5.Packet] = []
+        try:
+            self._read(packets)
+            while self._transport.pending():
+                self._read(packets)
+        except MqttError as error:
+            if not packets:
+                raise
+            self._ended = error  # what came before the end is handed over first
         return packets
 
     def publish(
@@ -117,7 +130,7 @@ class Connection:
 
     def flush(self, now: float) -> None:
         """Send what is queued as far as the socket takes it."""
-        if not self._out or not self._transport.ready:
+        if self._ended is not None or not self._out or not self._transport.ready:
             return
         sent = self._transport.send(self._out)
         if sent:
@@ -131,6 +144,7 @@ class Connection:
 
     def tick(self, now: float) -> None:
         """Keep the connection alive; raises MqttError when the broker has stopped answering."""
+        self._raise_end()
         if not self.reading and self.accepted:
             self.waiting_since = None  # its answer lies unread in the socket
         elif self.waiting_since is not None and now - self.waiting_since > ANSWER_SECONDS:
@@ -157,6 +171,10 @@ class Connection:
         """Drop the line without a word; the broker keeps the session."""
         self._transport.close()
 
+    def _raise_end(self) -> None:
+        if self._ended is not None:
+            raise self._ended
+
     def _next_id(self) -> int:
         if len(self.unconfirmed) >= MAX_PACKET_ID:
             raise ValueError("every packet id is in use; look at `room` before publishing")
@@ -165,18 +183,27 @@ class Connection:
             if self._last_id not in self.unconfirmed:
                 return self._last_id
 
-    def _read(self) -> list[mqtt5.Packet]:
+    def _read(self, found: list[mqtt5.Packet]) -> None:
+        """Adds what its user should see, up to where it raises."""
         if self._filled == len(self._in):
             self._in += bytes(len(self._in))  # one packet is larger than the buffer
         with memoryview(self._in) as view:
             self._filled += self._transport.receive(view[self._filled :])
-            packets, used = split(view[: self._filled])
+            packets: list[mqtt5.Packet] = []
+            try:
+                used = split(view[: self._filled], packets)
+            finally:
+                self._take(packets, found)
             left = self._filled - used
             if used and left:
                 view[:left] = bytes(view[used : self._filled])
         self._filled = left
+
+    def _take(self, packets: list[mqtt5.Packet], found: list[mqtt5.Packet]) -> None:
         publish = mqtt5.PublishPacket
-        return [packet for packet in packets if type(packet) is publish or self._passes(packet)]
+        for packet in packets:
+            if type(packet) is publish or self._passes(packet):
+                found.append(packet)
 
     def _passes(self, packet: mqtt5.Packet) -> bool:
         """Deal with what concerns the connection itself; True if its user should see the packet."""

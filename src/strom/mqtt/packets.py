@@ -39,9 +39,11 @@ class Session:
     receive_max: int = MAX_PACKET_ID
 
 
-def split(view: memoryview) -> tuple[list[mqtt5.Packet], int]:
-    """The whole packets in the buffer and how many bytes they take."""
-    packets: list[mqtt5.Packet] = []
+def split(view: memoryview, packets: list[mqtt5.Packet]) -> int:
+    """Adds the whole packets in the buffer, and tells how many bytes they take.
+
+    Raises MqttError where no packet begins; those before that place are in the list all the same.
+    """
     used = 0
     read, end = mqtt5.read, len(view)
     while used < end:
@@ -53,7 +55,7 @@ def split(view: memoryview) -> tuple[list[mqtt5.Packet], int]:
             raise MqttError(f"the broker sent what is not MQTT 5: {error}") from None
         packets.append(packet)
         used += length
-    return packets, used
+    return used
 
 
 def pubacks(packet_ids: Sequence[int]) -> bytes:

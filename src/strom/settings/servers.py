@@ -83,6 +83,9 @@ class BridgeSettings(Section):
     inflight: int = Field(
         2000, ge=1, le=65535, description="Messages held at most until Kafka has confirmed them."
     )
+    inflight_bytes: int = Field(
+        8 * 1024 * 1024, ge=1024, description="The same in bytes of payload; they take twice as much memory."
+    )
     keep_alive: int = Field(
         30,
         ge=1,
@@ -101,7 +104,7 @@ class BridgeSettings(Section):
     every: str | None = Field(
         None,
         pattern=DURATION_PATTERN,
-        description="Thins: of each meter only one message in so long goes on, as in 15s; at most 60s.",
+        description="Thins: of each meter only one message of a kind in so long goes on, as in 15s; at most 60s.",
     )
     on_change: bool = Field(
         False,

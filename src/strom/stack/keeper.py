@@ -118,7 +118,7 @@ class Keeper:
 
     async def _until_gone(self) -> None:
         if self.process is not None:
-            tending = asyncio.ensure_future(self.part.tend(self.process.pid))
+            tending = asyncio.ensure_future(self.part.tend(self.process.pid, self._report))
             try:
                 await self.process.wait()
             finally:

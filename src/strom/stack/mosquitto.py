@@ -5,6 +5,7 @@ import os
 import pwd
 import resource
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -99,9 +100,9 @@ class Mosquitto(Part):
         except OSError as error:
             raise NotReadyError(str(error)) from None
 
-    async def tend(self, pid: int) -> None:
+    async def tend(self, pid: int, report: Callable[[str], None]) -> None:
         _allow_files(pid)
-        await save_often(pid, self.data / "mosquitto.db")
+        await save_often(pid, self.data / "mosquitto.db", report)
 
     def _access(self) -> str:
         mqtt = self.settings.mqtt

@@ -5,7 +5,7 @@ Knows no part in particular; each has its own file beside this one.
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -91,8 +91,8 @@ class Part(ABC):
     def probe(self, pid: int | None) -> None:
         """Ask it one real thing; NotReadyError while it has no answer. An existing server has no pid."""
 
-    async def tend(self, pid: int) -> None:
-        """What it needs for as long as it runs."""
+    async def tend(self, pid: int, report: Callable[[str], None]) -> None:
+        """What it needs for as long as it runs; `report` tells people what goes wrong."""
         return
 
     def settle(self) -> None:

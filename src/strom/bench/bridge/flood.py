@@ -122,6 +122,7 @@ class _Line:
 
     def _take(self) -> None:
         data = self._unread + self._socket.recv(_READ_BYTES)
-        packets, used = split(memoryview(data))
+        packets: list[mqtt5.Packet] = []
+        used = split(memoryview(data), packets)
         self._unread = data[used:]
         self._unconfirmed -= sum(isinstance(packet, mqtt5.PubAckPacket) for packet in packets)

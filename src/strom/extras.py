@@ -1,7 +1,9 @@
-"""Which extra of the installation brings a package that a verb needs and that is not there.
+"""Which extra of the installation brings a package that a verb, or a part of it, needs and that is not there.
 
 The core is what a bridge runs on; the extras are declared in `pyproject.toml`, and a test holds this table against it.
 """
+
+from importlib.util import find_spec
 
 # By the name under which the package is imported; of several extras that have it, the smallest.
 EXTRAS = {
@@ -20,10 +22,18 @@ EXTRAS = {
 }
 
 
-def sentence(module: str | None) -> str | None:
-    """What to do about a module that cannot be imported; None if no extra would help."""
+def is_installed(package: str) -> bool:
+    """Without importing it, which takes time and memory."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def sentence(module: str | None, what: str = "This") -> str | None:
+    """What to do about a module that cannot be imported and that this needs; None if no extra would help."""
     package = (module or "").partition(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:
         return None
-    return f"This needs {package}, which is not installed here: pip install 'strom[{extra}]' brings it."
+    return f"{what} needs {package}, which is not installed here: pip install 'strom[{extra}]' brings it."
