@@ -23,7 +23,7 @@ def producers() -> Producers:
 def test_an_array_alone_does_not_wait_as_long_as_one_among_many(producers: Producers) -> None:
     few, some, many = (producers.for_arrays(others, 0.0) for others in (0, 3, 7))
     assert len({few, some, many, producers.alone()}) == 4
-    assert producers.for_messages() is some
+    assert producers.usual is some
 
 
 def test_for_a_moment_without_others_nothing_changes(producers: Producers) -> None:
@@ -42,7 +42,7 @@ def test_those_that_have_failed_for_good_are_not_used_again(producers: Producers
 
 def all_of(producers: Producers, now: float) -> set[Producer]:
     arrays = (producers.for_arrays(others, now) for others in (0, 7))
-    return {*arrays, producers.for_messages(), producers.alone()}
+    return {*arrays, producers.usual, producers.alone()}
 
 
 @pytest.mark.stack
@@ -51,7 +51,7 @@ def test_each_of_them_knows_a_new_partition_before_anything_goes_there(
 ) -> None:
     topic = topic_of(stack, unique("grows"), partitions=1)
     producers = Producers(stack)
-    each = [producers.for_messages(), producers.for_arrays(0, 0.0), producers.for_arrays(7, 0.0)]
+    each = [producers.usual, producers.for_arrays(0, 0.0), producers.for_arrays(7, 0.0)]
     written: list[int | None] = []
 
     def came(error: KafkaError | None, report: Message) -> None:

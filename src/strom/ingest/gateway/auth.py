@@ -31,7 +31,7 @@ class Gatekeeper:
         self._users = users
         self._counters = counters
         self._clock = clock
-        self._key = secrets.token_bytes(32)
+        self._keyed = hashlib.blake2b(digest_size=16, key=secrets.token_bytes(32))
         self._known: dict[bytes, tuple[User, float]] = {}  # the oldest first
         self._generation = users.generation
         self._checking: dict[bytes, asyncio.Task[User]] = {}
@@ -95,7 +95,9 @@ class Gatekeeper:
         self._known[digest] = (user, self._clock() + REMEMBERED_SECONDS)
 
     def _digest(self, header: bytes) -> bytes:
-        return hashlib.blake2b(header, digest_size=16, key=self._key).digest()
+        digest = self._keyed.copy()
+        digest.update(header)
+        return digest.digest()
 
 
 def _name_and_password(header: bytes) -> tuple[str, bytes]:

@@ -53,9 +53,11 @@ class Given(NamedTuple):
 def read_messages(body: bytes | memoryview, topic: str | None) -> Given:
     """The messages of a body, one or an array, all for this topic or each with its own."""
     found = read_json(body)
-    is_array = type(found) is list
-    alike = _alike(found, topic) if is_array and topic is not None else None
-    given = Given(_one_by_one(found, topic) if alike is None else alike, is_array)
+    if type(found) is list:
+        alike = None if topic is None else _alike(found, topic)
+        given = Given(_one_by_one(found, topic) if alike is None else alike, is_array=True)
+    else:
+        given = Given([_one(found, topic)], is_array=False)
     if len(body) > LARGEST:  # else none is: no message is larger than its JSON
         for index, message in enumerate(given.messages):
             refuse_too_large(message, given.place(index))
@@ -74,16 +76,22 @@ def _alike(found: list[Any], topic: str) -> Alike | None:
     return Alike(topic, values, keys)
 
 
-def _one_by_one(found: Any, topic: str | None) -> list[Message]:
+def _one_by_one(found: list[Any], topic: str | None) -> list[Message]:
     """Whatever there is to say against one of them is said here."""
     messages: list[Message] = []
-    is_array = type(found) is list
     try:
-        for item in found if is_array else (found,):
+        for item in found:
             messages.append(_message(item, topic))
     except Malformed as error:
-        raise Problem(400, f"{at(len(messages)) if is_array else ''}{error}.") from None
+        raise Problem(400, f"{at(len(messages))}{error}.") from None
     return messages
+
+
+def _one(found: Any, topic: str | None) -> Message:
+    try:
+        return _message(found, topic)
+    except Malformed as error:
+        raise Problem(400, f"{error}.") from None
 
 
 def at(index: int) -> str:

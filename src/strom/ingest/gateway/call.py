@@ -1,5 +1,6 @@
 """One request as a handler sees it: its path, query and headers, and its body within limits."""
 
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -18,13 +19,16 @@ _READ_AS_JSON = (b"application/json", b"application/x-www-form-urlencoded")
 
 
 class Call:
-    __slots__ = ("_held", "_intake", "_segments", "headers", "receive", "scope", "user")
+    __slots__ = ("_held", "_intake", "_segments", "announced", "headers", "receive", "scope", "user")
 
     def __init__(self, scope: Scope, receive: Receive, segments: list[bytes], intake: Intake) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.user: User  # from when it is known
         self.scope = scope
         self.receive = receive
+        length = self.headers.get(b"content-length")
+        # How large the body says that it will be; 0 if it does not say.
+        self.announced = 0 if length is None else _size(length)
         self._segments = segments
         self._intake = intake
         self._held = 0
@@ -101,14 +105,6 @@ class Call:
         if self._held:
             self._intake.release(self._held)
 
-    @property
-    def announced(self) -> int:
-        """How large the body says that it will be; 0 if it does not say."""
-        given = self.headers.get(b"content-length")
-        if given is None:
-            return 0
-        return int(given) if given.isdigit() and len(given) <= _LENGTH_DIGITS else self._intake.largest + 1
-
     def _hold(self, size: int) -> None:
         """So much in all."""
         if size > self._intake.largest:
@@ -134,3 +130,8 @@ class Call:
             413,
             f"The body is larger than {self._intake.largest:,} bytes (gateway.max_body); send less at once.",
         )
+
+
+def _size(length: bytes) -> int:
+    """One that is no number, or a number that nobody means, is more than any limit."""
+    return int(length) if length.isdigit() and len(length) <= _LENGTH_DIGITS else sys.maxsize

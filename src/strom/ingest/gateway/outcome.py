@@ -51,14 +51,19 @@ def not_written(error: KafkaError) -> NotWritten:
     return NotWritten(503, f"Kafka says: {error.str() or error.name()}", NO if broker_said_no else UNKNOWN)
 
 
-def beginning(topic: str | None, partition: int | None) -> str:
-    """What is told before the offset. No name of a topic has a character that JSON would write otherwise."""
-    return f'{{"topic":"{topic}","partition":{partition},"offset":'
+# A place as it is told. No name of a topic has a character that JSON would write otherwise.
+_BEGINNING, _ENDING = '{"topic":"%s","partition":%s,"offset":', ',"timestamp":%s}'
+_PLACE = f"{_BEGINNING}%s{_ENDING}"
+
+
+def beginning(topic: str, partition: int) -> str:
+    """What is told before the offset."""
+    return _BEGINNING % (topic, partition)
 
 
 def ending(timestamp: int) -> str:
     """What is told after the offset."""
-    return f',"timestamp":{timestamp}}}'
+    return _ENDING % timestamp
 
 
 def told_offset(offset: int | None) -> int | str:
@@ -68,8 +73,9 @@ def told_offset(offset: int | None) -> int | str:
 
 def written(report: Report) -> str:
     """Taken from it at once: a report has a copy of the whole message, and should not be kept."""
-    offset = told_offset(report.offset())
-    return f"{beginning(report.topic(), report.partition())}{offset}{ending(report.timestamp()[1])}"
+    offset = report.offset()
+    told = "null" if offset is None else offset
+    return _PLACE % (report.topic(), report.partition(), told, report.timestamp()[1])
 
 
 def answer_one(message: Message, outcome: Outcome) -> Answer:

@@ -24,13 +24,12 @@ class Producers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._open = self._beginning()  # by how long a batch may grow
+        self.usual = self._opened(
+            LINGER_MS
+        )  # for those that come one by one or in small arrays, and share batches
+        self._open = {LINGER_MS: self.usual}  # by how long a batch may grow
         self._alone: Producer | None = None
         self._most_others, self._most_until = 0, 0.0  # of late
-
-    def for_messages(self) -> Producer:
-        """For those that come one by one, or in small arrays: what comes within a moment shares a batch."""
-        return self._open[LINGER_MS]
 
     def for_arrays(self, others: int, now: float) -> Producer:
         """For a large one, with so many others under way now."""
@@ -63,7 +62,8 @@ class Producers:
     def begin_anew(self) -> None:
         """One with a fatal error is of no more use; what they still have is answered with an error."""
         former = self._all()
-        self._open, self._alone = self._beginning(), None
+        self.usual = self._opened(LINGER_MS)
+        self._open, self._alone = {LINGER_MS: self.usual}, None
         for each in former:
             each.purge(in_queue=True, in_flight=True, blocking=False)
             each.poll(0)
@@ -71,9 +71,6 @@ class Producers:
     def _all(self) -> list[Producer]:
         """Those that are open now; whoever is told of a failure may open a further one."""
         return [*self._open.values(), *filter(None, [self._alone])]
-
-    def _beginning(self) -> dict[int, Producer]:
-        return {LINGER_MS: self._opened(LINGER_MS)}
 
     def _with(self, linger_ms: int) -> Producer:
         found = self._open.get(linger_ms)

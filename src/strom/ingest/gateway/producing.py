@@ -88,7 +88,7 @@ class Sender:
         return await self._hand_over(Batch(messages, self))
 
     def send_one(self, message: Message) -> "asyncio.Future[Outcome]":
-        """The same for one message that it is ready for. Most requests have no more, so what waits here is small."""
+        """The same for one message that it is ready for; most requests have no more, so it has as few steps as can be."""
         self._require_room(1)
         return self._hand_over(Single(message, self, self._loop.create_future()))
 
@@ -112,8 +112,9 @@ class Sender:
 
     def partition_for(self, message: Message) -> int:
         """The one that the caller asks for, else as everybody's records are spread."""
-        asked = message.partition
-        return asked if asked >= 0 else self._partitioner.partition(message.topic, message.key)
+        if message.partition >= 0 or not self._by_area:
+            return message.partition
+        return self._partitioner.partition(message.topic, message.key)
 
     def partitions_for(self, alike: Alike) -> list[int]:
         return self._partitioner.fixed_all(alike.topic, alike.keys)
@@ -138,11 +139,16 @@ class Sender:
             raise overloaded(f"More than {self._limit:,} messages (gateway.inflight) would be under way")
 
     def _hand_over(self, books: _Books[_Said]) -> "asyncio.Future[_Said]":
-        producer = self._producer()
-        self._under_way[books] = time.monotonic() + self._seconds
+        now = time.monotonic()
+        producers = self._producers
+        producer = producers.for_arrays(len(self._under_way), now) if self._arrays else producers.usual
+        self._under_way[books] = now + self._seconds
         self._counters.in_flight += books.count
         books.hand_over(producer)
-        self._tick_soon()
+        if not self._ticking:
+            self._ticking = True
+            self._quiet = 0
+            self._loop.call_later(_TICK, self._tick)
         return books.done
 
     def _knows(self, topic: str, partitions: int) -> bool:
@@ -156,18 +162,6 @@ class Sender:
             except StromError as error:
                 LOG.warning("how many partitions %s has cannot be found out: %s", topic, error)
                 raise kafka_away() from None
-
-    def _producer(self) -> Producer:
-        """For what is now to be sent."""
-        if not self._arrays:
-            return self._producers.for_messages()
-        return self._producers.for_arrays(len(self._under_way), time.monotonic())
-
-    def _tick_soon(self) -> None:
-        if not self._ticking:
-            self._ticking = True
-            self._quiet = 0
-            self._loop.call_later(_TICK, self._tick)
 
     def _tick(self) -> None:
         self._ticking = False

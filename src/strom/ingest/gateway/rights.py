@@ -6,6 +6,7 @@ from strom.streams.offsets import INTERNAL
 
 PRODUCE, CONSUME = "produce", "consume"
 _FULL = "full"
+_REMEMBERED = 1000  # topics; names that are made up must not fill the memory
 
 
 class User:
@@ -15,6 +16,7 @@ class User:
         self.password = _hash(settings)
         self._names = frozenset(each for each in settings.topics if not each.endswith("*"))
         self._beginnings = tuple(each[:-1] for each in settings.topics if each.endswith("*"))
+        self._seen: set[str] = set()  # allowed, and asked for before
 
     def may(self, right: str) -> bool:
         return self.rights in (_FULL, right)
@@ -29,10 +31,14 @@ class User:
 
     def require(self, topic: str, place: str = "") -> None:
         """Refuse with 403; the same whether the topic exists or not."""
+        if topic in self._seen:
+            return
         if not self.sees(topic):
             raise Problem(
                 403, f"{place}{self.name} may not use the topic {topic}; `strom users add` gives that right."
             )
+        if len(self._seen) < _REMEMBERED:
+            self._seen.add(topic)
 
 
 def _hash(settings: UserSettings) -> PasswordHash:
