@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from strom.settings import MqttSettings, Settings
 from strom.stack.supervisor import Stack
-from tests.conftest import settings_in
-from tests.disks import full_disk
+from tests.conftest import free_ports, settings_in
 from tests.ingest.bridging import (
     Publisher,
     await_raw,
@@ -23,6 +23,7 @@ from tests.ingest.bridging import (
 from tests.ingest.kept_batches import batches_of
 from tests.ingest.line_proxy import proxied
 from tests.ingest.metrics_page import await_metric, metric
+from tests.outages import full_disk, halted
 from tests.waiting import until
 
 pytestmark = pytest.mark.stack
@@ -151,6 +152,41 @@ def test_a_full_queue_drops_the_newest_and_tells_how_many(
         until(lambda: metric(settings, "queued") == 0)
         assert bridge.stop() == 0
     assert [record.value for record in records] == payloads(100)
+
+
+@pytest.mark.parametrize("limit", ["queue_messages", "queue_bytes"])
+def test_where_the_oldest_are_to_go_the_bridge_makes_room_for_the_newest(
+    servers: Stack, tmp_path: Path, topic: str, limit: str
+) -> None:
+    sent, room, step = payloads(250), 100, 25
+    own = own_bridge(servers.settings, tmp_path, topic, inflight=INFLIGHT)
+    # Of the limits that Mosquitto has, only that of bytes includes what the bridge holds.
+    limits = {limit: room if limit == "queue_messages" else (room + INFLIGHT) * len(sent[-1])}
+    mqtt = MqttSettings.model_validate(
+        {"port": free_ports(1)[0], "topic": topic, "queue_drops": "oldest"} | limits
+    )
+    with Stack(own.model_copy(update={"mqtt": mqtt}), ["mqtt"]) as broker:
+        address = "{}:{}".format(*broker.settings.mqtt_address)
+        settings = with_page(own.model_copy(update={"mqtt": mqtt.model_copy(update={"address": address})}))
+
+        def let_go() -> int:
+            return round(metric(settings, "let_go_total") or 0)
+
+        def there_is_room(count: int) -> bool:
+            return count - INFLIGHT - let_go() <= room - step
+
+        with bridging(settings) as bridge:
+            with halted(servers):
+                for count in range(step, len(sent) + 1, step):
+                    publish_all(settings, topic, sent[count - step : count])
+                    until(partial(there_is_room, count), "there is room for the next ones")
+                bridge.await_log("the oldest messages are dropped (mqtt.queue_drops)")
+            until(lambda: metric(settings, "acknowledged_total") == len(sent), "the queue is empty")
+            assert (metric(settings, "dropped_total"), metric(settings, "held_total")) == (0, 1)
+            gone = let_go()
+            assert bridge.stop() == 0
+    assert 0 < gone < len(sent)
+    assert [record.value for record in raw_records(settings, topic)] == sent[gone:]
 
 
 @pytest.mark.parametrize("qos", [0, 1])

@@ -22,6 +22,7 @@ from strom.ingest.gate import TopicGate
 from strom.ingest.headings import Headings, published
 from strom.ingest.line import MqttLine
 from strom.ingest.meter_key import meter_key
+from strom.ingest.overflow import Overflow
 from strom.ingest.parcel import Record
 from strom.ingest.thinner import thinner_of
 from strom.settings import Settings
@@ -62,6 +63,7 @@ class Bridge:
         self._confirming = Confirming(self._forwarder, settings)
         self._gate = TopicGate(settings)
         self._watch = BrokerWatch(settings, self.counters)
+        self._overflow = Overflow(settings, self._watch)
         self._look_at = 0.0
         self._report_at = time.monotonic() + COUNTERS_SECONDS
         self._stopping = False
@@ -101,6 +103,8 @@ class Bridge:
                     if len(messages) < FEW:
                         time.sleep(BREATH)
         self._forwarder.poll()
+        if self._overflow.debt and self._forwarder.full:
+            self._make_room()
         self._line.acknowledge(now)
         if not self._announced:
             self._announce()
@@ -146,6 +150,8 @@ class Bridge:
             self._forwarder.topic_missing = False
             self._gate.open()
         self._notice_hold(now)
+        if self._confirming.away:
+            self._overflow.look(self.counters.queued)
         if now >= self._report_at:
             self._report_at = now + COUNTERS_SECONDS
             self.refresh()
@@ -167,6 +173,12 @@ class Bridge:
             LOG.warning("Kafka does not confirm; holding %d messages", self._forwarder.in_flight)
         else:
             LOG.info("Kafka confirms again; reading on")
+
+    def _make_room(self) -> None:
+        """What is held is the oldest that there is; acknowledged, it makes room in the broker's queue."""
+        self._overflow.paid(self._forwarder.let_go() if self._confirming.away else self._overflow.debt)
+        if self._thinner is not None:
+            self._thinner.forget()  # it counts on messages that are gone
 
     def _drain(self) -> None:
         """Bring over and acknowledge what has been read; MQTT keeps what has not."""

@@ -27,6 +27,7 @@ _LONGEST_SECONDS = 60.0  # between two attempts to connect
 _STORED = "$SYS/broker/store/messages/count"
 _RETAINED = "$SYS/broker/retained messages/count"
 _DROPPED = "$SYS/broker/publish/messages/dropped"
+_BYTES = "$SYS/broker/store/messages/bytes"
 
 
 class BrokerWatch:
@@ -36,6 +37,8 @@ class BrokerWatch:
         self._endpoint = Endpoint.of(settings)
         self._session = Session(f"{settings.bridge.client_id}-watch")
         self._counters = counters
+        self.queued_bytes = 0
+        self.tellings = 0  # how often the broker has said how much waits
         self._told: dict[str, int] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="broker-watch", daemon=True)
@@ -81,15 +84,17 @@ class BrokerWatch:
         for packet in connection.handle(now):
             if isinstance(packet, mqtt5.ConnAckPacket):
                 backoff.reset()
-                connection.subscribe([_STORED, _RETAINED, _DROPPED], qos=0)
+                connection.subscribe([_STORED, _RETAINED, _DROPPED, _BYTES], qos=0)
                 connection.flush(now)
             elif isinstance(packet, mqtt5.PublishPacket) and packet.payload.isdigit():
                 self._told[packet.topic] = int(packet.payload)
                 self._count()
+                self.tellings += packet.topic in (_STORED, _BYTES)
 
     def _count(self) -> None:
         counters, told = self._counters, self._told
         counters.queued = max(0, told.get(_STORED, 0) - told.get(_RETAINED, 0))
+        self.queued_bytes = told.get(_BYTES, 0)
         dropped = told.get(_DROPPED, 0)
         if dropped > counters.dropped:
             LOG.warning(

@@ -17,5 +17,6 @@ class Confirming:
     def changed(self, now: float) -> bool:
         """Whether Kafka has gone away or come back since."""
         forwarder, before = self._forwarder, self.away
-        self.away = forwarder.in_flight > 0 and now - forwarder.last_progress > self._patience
+        waits = forwarder.in_flight > 0 or forwarder.has_let_go
+        self.away = waits and now - forwarder.last_progress > self._patience
         return self.away != before

@@ -19,6 +19,9 @@ class Counters:
     in_flight: int = gauge("Messages taken from MQTT that Kafka has not confirmed.")
     queued: int = gauge("Messages that the MQTT broker keeps for whoever has not taken them yet.")
     dropped: int = counter("Messages that the MQTT broker has dropped because a queue was full.")
+    let_go: int = counter(
+        "Oldest messages that the bridge has dropped to make room there (mqtt.queue_drops)."
+    )
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in asdict(self).items())

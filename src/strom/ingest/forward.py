@@ -33,6 +33,7 @@ class Forwarder:
         self.in_flight = 0
         self.last_progress = time.monotonic()
         self.topic_missing = False
+        self.has_let_go = False  # of what it held, and Kafka has confirmed nothing since
         self._topic = topic
         self._counters = counters
         self._log = log
@@ -50,6 +51,7 @@ class Forwarder:
         self._retry_at = 0.0
         self._fatal = False
         self._closing = False
+        self._letting_go = False
         self._producers = Producers(settings)
         self._partitioner = Partitioner(settings)
 
@@ -62,7 +64,7 @@ class Forwarder:
         receipt = Receipt(ids, confirmed, len(records))
         if not records:
             return
-        if not self.in_flight:
+        if not self.in_flight and not self.has_let_go:
             self.last_progress = time.monotonic()
         self._number += 1
         parcel = Parcel(self._number, records, receipt, self._answered)
@@ -83,9 +85,21 @@ class Forwarder:
         now = time.monotonic()
         if before - self._open_answers > self._failed - failed:
             self.last_progress = now
+            self.has_let_go = False
             self._backoff.reset()
         if self._waiting and now >= self._retry_at:
             self._send_again()
+
+    def let_go(self) -> int:
+        """Drop what is held now, as if Kafka had it; how many records that were."""
+        before = self._counters.let_go
+        self.has_let_go = self._letting_go = True
+        self._producers.discard()  # whose answers come in here
+        self._letting_go = False
+        waiting, self._waiting = self._waiting, []
+        for parcel in waiting:
+            self._drop(parcel, len(parcel.records), parcel.size)
+        return self._counters.let_go - before
 
     def close(self) -> None:
         """Let go of what is left; the sender has no confirmation for it."""
@@ -136,9 +150,15 @@ class Forwarder:
         done = len(parcel.records) - len(failures)
         self._counters.forwarded += done
         self._settle(parcel, done, parcel.size - _size(failures))
-        if failures and not self._closing:
+        if failures and self._letting_go:
+            self._drop(parcel, len(failures), _size(failures))
+        elif failures and not self._closing:
             self._failed += len(failures)
             self._try_again(parcel, failures)
+
+    def _drop(self, parcel: Parcel, records: int, size: int) -> None:
+        self._counters.let_go += records
+        self._settle(parcel, records, size)
 
     def _settle(self, parcel: Parcel, records: int, size: int) -> None:
         self.in_flight -= records

@@ -17,6 +17,7 @@ def check(settings: Settings) -> None:
     _check_address(settings)
     _check_late_days(settings)
     check_areas(settings)
+    _check_queue(settings)
     _check_zone(settings)
     _check_dialects(settings)
     _check_tasmota_names(settings)
@@ -54,6 +55,15 @@ def check_areas(settings: Settings) -> None:
         raise StromError(
             'kafka.partitioner is "area", but there is none: write [areas.NAME] with meters = ["haus-*", …], '
             'or choose "key".'
+        )
+
+
+def _check_queue(settings: Settings) -> None:
+    """Without a limit there is nothing to drop, which somebody who chose what to drop would not expect."""
+    mqtt = settings.mqtt
+    if mqtt.queue_drops == "oldest" and not mqtt.queue_messages and not mqtt.queue_bytes:
+        raise StromError(
+            'mqtt.queue_drops is "oldest", but the queue has no limit: set mqtt.queue_messages or mqtt.queue_bytes.'
         )
 
 

@@ -64,9 +64,13 @@ class MqttSettings(Section):
     queue_messages: int = Field(
         0,
         ge=0,
-        description="Messages that the embedded Mosquitto keeps at most for a bridge that does not take them; then it drops the newest. 0: no limit.",
+        description="Messages that the embedded Mosquitto keeps at most for a bridge that does not take them; 0: no limit.",
     )
     queue_bytes: int = Field(0, ge=0, description="The same in bytes of payload. 0: no limit.")
+    queue_drops: Literal["newest", "oldest"] = Field(
+        "newest",
+        description="Which messages are dropped when that limit is reached: the newest, by Mosquitto; or the oldest, by the bridge as long as it runs.",
+    )
     queue_qos0: bool = Field(
         True, description="Whether it keeps messages of QoS 0 too while the bridge is not connected."
     )

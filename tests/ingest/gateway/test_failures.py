@@ -16,8 +16,8 @@ from strom.settings import Settings
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
 from strom.streams.admin import create_topics, new_topic
-from tests.disks import full_disk
 from tests.ingest.gateway.calling import Caller, calling, gateway_settings, records_in, strom_in
+from tests.outages import full_disk
 from tests.running import start
 from tests.streams.writing import topic_of
 from tests.waiting import until

@@ -2,7 +2,7 @@
 
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from strom.streams.topics import HEADER_DIALECT, HEADER_RECEIVED, HEADER_SOURCE
 from tests.conftest import free_ports, settings_in
 from tests.ingest.bridging import await_raw, raw_records, until
 from tests.ingest.poll.going import modbus, rest
+from tests.outages import halted
 from tests.running import Running, running, start
 
 pytestmark = pytest.mark.stack
@@ -29,17 +30,6 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A Kafka that these tests may stop."""
     with Stack(settings_in(tmp_path_factory.mktemp("servers")), ["kafka"]) as found:
         yield found
-
-
-@contextmanager
-def halted(servers: Stack) -> Iterator[None]:
-    """Kafka is away while the block lasts."""
-    servers.halt("kafka")
-    try:
-        yield
-    finally:
-        servers.resume("kafka")
-        servers.await_ready("kafka")
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
-"""Disks that are full, for brokers that the test may spoil."""
+"""A Kafka that is away or has no room left, for servers that the test may spoil."""
 
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from strom.stack.supervisor import Stack
 
 MB = 1 << 20
 
@@ -17,3 +19,14 @@ def full_disk(pid: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def halted(servers: Stack) -> Iterator[None]:
+    """Kafka is away while the block lasts."""
+    servers.halt("kafka")
+    try:
+        yield
+    finally:
+        servers.resume("kafka")
+        servers.await_ready("kafka")
