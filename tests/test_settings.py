@@ -52,6 +52,11 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
         ("[mqtt]\naddress = 'nowhere'\n", {}, "mqtt.address is 'nowhere': write it as host:port"),
         ("[postgres]\nschema_name = 'a b'\n", {}, "strom.toml: postgres.schema_name is 'a b'"),
         (
+            '[mqtt]\nqueue_drops = "oldest"\nqueue_messages = 9\n[bridge]\nshare = "all"\n',
+            {},
+            'mqtt.queue_drops is "oldest", but bridges share the load (bridge.share)',
+        ),
+        (
             '[mqtt]\nqueue_drops = "oldest"\n',
             {},
             'mqtt.queue_drops is "oldest", but the queue has no limit: set mqtt.queue_messages or mqtt.queue_bytes.',

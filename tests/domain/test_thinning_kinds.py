@@ -185,3 +185,14 @@ def thinning(window: tuple[int | None, bool]) -> Thinning:
 def test_thinning_thins_each_kind(streams: list[Stream], share: float) -> None:
     pushes = merged(streams, mwh_per_s=200)
     assert len(kept_of(pushes, Thinning(15 * SECOND))) <= share * len(pushes)
+
+
+def test_a_meter_that_no_longer_tells_its_counter_keeps_the_power_that_is_summed_up_instead() -> None:
+    thinning, meter = Thinning(15_000), Meter()
+    both, power = Kind.of(["import_wh", "import_w"]), Kind.of(["import_w"])
+    assert thinning.goes_on(meter, both, START, 1)
+    silent = [
+        thinning.goes_on(meter, power, at, at) for at in range(START + SECOND, START + 2 * SLOT_MS, SECOND)
+    ]
+    assert not all(silent[:60])  # the counter has been told of late
+    assert all(silent[SLOT_MS // SECOND :])

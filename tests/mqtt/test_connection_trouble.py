@@ -139,6 +139,8 @@ def test_an_end_that_came_behind_a_message_is_told_also_to_whoever_does_not_read
     packets: list[mqtt5.Packet] = []
     drive([connection], lambda: bool(packets), packets)
     connection.reading = False
+    connection.acknowledge([1])
+    assert connection.unsent == 0  # there is nobody to take it, and nothing to wait for
     with pytest.raises(MqttError, match="the broker ended the connection"):
         connection.tick(time.monotonic())
 

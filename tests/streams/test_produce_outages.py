@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +13,8 @@ from strom.cli.produce_failed import FailedLines
 from strom.settings import PartsSettings, Settings
 from strom.stack.supervisor import Stack
 from strom.streams.choices import UNDER_WAY
-from tests.streams.outages import away, producing
+from tests.outages import halted
+from tests.streams.producing import producing
 from tests.streams.writing import SECONDS, lying_in, strom, topic_of
 from tests.waiting import until
 
@@ -45,7 +47,7 @@ def test_a_broker_that_is_away_is_told_of_and_waited_for(servers: Stack, topic: 
     with producing(servers.settings, topic, "--key", "m") as process:
         say(process, b"before")
         until(lambda: values(servers.settings, topic), "the first line is written")
-        with away(servers):
+        with halted(servers):
             say(process, b"while it is away")
             assert process.stderr is not None
             line = next(each for each in process.stderr if b"confirmed nothing" in each).decode()
@@ -64,7 +66,7 @@ def test_all_that_was_not_written_can_be_sent_again_from_one_file_in_order(
     with producing(servers.settings, topic, "--key", "m", "--timeout", "5", "--failed", str(left)) as process:
         say(process, b"before")
         until(lambda: values(servers.settings, topic), "the first line is written")
-        with away(servers):
+        with halted(servers):
             say(process, *lines).close()
             process.stdin = None
             code, output, errors = told(process)
@@ -86,7 +88,7 @@ def test_nothing_more_is_sent_once_a_line_was_given_up(servers: Stack, topic: st
     with producing(servers.settings, topic, "--key", "m", "--timeout", "5") as process:
         say(process, b"before")
         until(lambda: values(servers.settings, topic), "the first line is written")
-        with away(servers):
+        with halted(servers):
             say(process, *(b"%d" % number for number in range(UNDER_WAY + 2000)))
             code, _, errors = told(process)
     assert code == 1
@@ -99,7 +101,7 @@ def test_what_ctrl_c_leaves_unconfirmed_is_kept_as_well(servers: Stack, topic: s
     with producing(servers.settings, topic, "--key", "m", "--failed", str(left)) as process:
         say(process, b"before")
         until(lambda: values(servers.settings, topic), "the first line is written")
-        with away(servers):
+        with halted(servers):
             say(process, b"one", b"two")
             assert process.stderr is not None
             assert next(each for each in process.stderr if b": 2 under way" in each)
@@ -185,6 +187,37 @@ def test_a_file_for_failed_lines_that_makes_no_sense_is_refused(
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert said in done.stderr
     assert (Path(__file__).read_bytes(), Path("left").exists()) == (before, False)
+
+
+def test_standard_input_cannot_be_the_file_for_what_failed(stack: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_text("v\n")
+    command = [sys.executable, "-m", "strom", "produce", "sma-kafka", "--failed", str(file)]
+    with file.open("rb") as lines:
+        done = subprocess.run(
+            command, stdin=lines, env=stack.child_environment(), capture_output=True, text=True, timeout=120
+        )
+    assert (done.returncode, "is what is to be sent; name another file." in done.stderr) == (2, True)
+    assert file.read_text() == "v\n"
+
+
+def test_large_lines_that_failed_are_not_gathered_in_memory(tmp_path: Path) -> None:
+    lines, large = FailedLines(tmp_path / "left", []), b"x" * (30 << 20)
+    for number in (2, 1, 3):  # the third is too much
+        lines.keep(number, large + b"%d" % number)
+    assert lines.path.stat().st_size >= 3 * len(large)
+    lines.close()
+    kept = lines.path.read_bytes().split(b"\n")
+    assert [line[-1:] for line in kept] == [b"1", b"2", b"3", b""]
+
+
+def test_what_comes_after_a_flush_stands_behind_what_came_before(tmp_path: Path) -> None:
+    lines = FailedLines(tmp_path / "left", [])
+    lines.keep(2, b"two")
+    lines.keep(1, b"one")
+    lines.flush()
+    assert lines.path.read_bytes() == b"one\ntwo\n"
+    lines.close()
 
 
 def test_a_disk_that_is_full_is_told_at_the_end() -> None:

@@ -10,7 +10,7 @@ from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.streams import Delivery, DeliveryFuture, Producer, StromError, choices
 from strom.streams.topics import RAW
-from tests.streams.outages import away
+from tests.outages import halted
 from tests.streams.writing import SECONDS, lying_in, topic_of
 from tests.waiting import until
 
@@ -46,7 +46,7 @@ def test_a_sender_is_held_up_until_there_is_room_and_nothing_is_lost(servers: St
 
     with Producer(servers.settings) as producer:
         producer.check(topic)
-        with away(servers):
+        with halted(servers):
             sending = threading.Thread(target=send, args=(producer,))
             sending.start()
             until(lambda: len(sent) == ROOM, "all the room is taken")
@@ -107,7 +107,7 @@ def test_an_event_loop_goes_on_while_a_sender_waits_for_room(servers: Stack, top
         beating = asyncio.create_task(beats.run())
         async with Producer(servers.settings) as producer:
             await producer.send_async(topic, b"first", key="m")
-            gone = away(servers)
+            gone = halted(servers)
             await asyncio.to_thread(gone.__enter__)
             sending = asyncio.create_task(send_all(producer))
             at_first = beats.count
@@ -144,7 +144,7 @@ def test_one_who_is_cancelled_while_waiting_for_room_leaves_nothing_to_wait_for(
         sent: list[DeliveryFuture] = []
         async with Producer(servers.settings) as producer:
             await asyncio.to_thread(producer.check, topic)
-            gone = away(servers)
+            gone = halted(servers)
             await asyncio.to_thread(gone.__enter__)
             sending = asyncio.create_task(send_all(producer, sent))
             while len(sent) < ROOM:

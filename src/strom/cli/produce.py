@@ -115,6 +115,7 @@ def produce(
     end_like_ctrl_c()
     with Watch(run.progress, settings.kafka_bootstrap, timeout):
         run.send(found)
+    run.tell()
 
 
 def _check_keys(key: str | None, separator: str | None, *, whole: bool) -> None:

@@ -3,12 +3,15 @@
 Answers come in any order, and a meter's lines must be sent again in theirs. It sends nothing.
 """
 
+import os
 import threading
 from pathlib import Path
 
 from strom.cli.message_source import STDIN
 from strom.errors import StromError
 from strom.streams.choices import UNDER_WAY
+
+_MOST_BYTES = 64 << 20
 
 
 class FailedLines:
@@ -18,9 +21,10 @@ class FailedLines:
         self.count = 0
         self.trouble: str | None = None  # why not all of them are in the file
         self._waiting: list[tuple[int, bytes]] = []  # with the number of each
+        self._bytes = 0
         self._taking = threading.Lock()
         self._is_new = not path.exists()
-        if not self._is_new and any(each != STDIN and each.samefile(path) for each in sources):
+        if not self._is_new and any(_is_same(each, path) for each in sources):
             raise StromError(f"--failed {path} is what is to be sent; name another file.")
         try:
             self._file = path.open("ab")
@@ -30,12 +34,22 @@ class FailedLines:
             ) from None
 
     def keep(self, number: int, line: bytes) -> None:
-        """What is under way at once is put in order; more than that is not held in memory."""
+        """What is under way at once is put in order; more lines or bytes than that are not held in memory."""
         with self._taking:
             self.count += 1
             self._waiting.append((number, line))
-            if len(self._waiting) >= UNDER_WAY:
+            self._bytes += len(line)
+            if len(self._waiting) >= UNDER_WAY or self._bytes >= _MOST_BYTES:
                 self._write()
+
+    def flush(self) -> None:
+        """What was kept so far stands before whatever comes now, and on the disk."""
+        with self._taking:
+            self._write()
+            try:
+                self._file.flush()
+            except OSError as error:
+                self.trouble = self.trouble or error.strerror
 
     def close(self) -> None:
         """Where nothing failed, there is no file."""
@@ -57,3 +71,11 @@ class FailedLines:
         except OSError as error:  # it came as an answer does: nobody would hear of it here
             self.trouble = self.trouble or error.strerror
         self._waiting.clear()
+        self._bytes = 0
+
+
+def _is_same(source: Path, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(0) if source == STDIN else source.stat(), path.stat())
+    except OSError:  # there is no standard input, or no such file; whoever reads it will say so
+        return False

@@ -58,19 +58,19 @@ class Run:
         self._in_parts = 0
         self._failures: list[str] = []
         self._failed = 0
+        self._interrupted = False
         self._ended = False  # no more is to be sent
         self._broke_off = False  # and there was, or may have been, more
 
     def send(self, found: Iterable[Message | Unreadable]) -> None:
-        """Until there is no more, or Ctrl-C; raises StromError if not all of it was written."""
-        interrupted = False
+        """Until there is no more, or Ctrl-C; `tell` says what became of it."""
         try:
             with self._producer:
                 self._producer.check(self._topic, self._told["partition"])
                 with self._producer.transaction() if self._all_or_nothing else nullcontext():
                     self._send_all(found)
         except KeyboardInterrupt:
-            interrupted = True
+            self._interrupted = True
         except StromError as error:
             if not self._all_or_nothing or not self._given or isinstance(error, UndecidedError):
                 raise
@@ -78,7 +78,6 @@ class Run:
         finally:
             if self._failed_lines is not None:
                 self._failed_lines.close()
-        self._tell(interrupted=interrupted)
 
     def progress(self) -> Progress:
         with self._answers:
@@ -106,6 +105,7 @@ class Run:
         for number, each in enumerate(rest, self._given + 1):
             if each.text is not None:
                 self._failed_lines.keep(number, each.text)
+                self._failed_lines.flush()  # they come in their order, and perhaps slowly
 
     def _send(self, message: Message | Unreadable) -> None:
         self._given += 1
@@ -121,7 +121,7 @@ class Run:
         except StromError as error:
             fail(error)
         except KeyboardInterrupt:
-            fail(StromError("it was stopped before Kafka had it"))
+            fail(StromError("it was stopped before Kafka had confirmed it"))
             raise
         else:
             future.add_done_callback(partial(self._answered, fail))
@@ -145,7 +145,9 @@ class Run:
         if self._failed_lines is not None and line is not None:
             self._failed_lines.keep(number, line)
 
-    def _tell(self, *, interrupted: bool) -> None:
+    def tell(self) -> None:
+        """The summary; raises StromError if not all of it was written."""
+        interrupted = self._interrupted
         if interrupted and self._all_or_nothing:
             print(f"Stopped: nothing was written to {self._topic}.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED)

@@ -56,7 +56,6 @@ class Meter:
     """What is remembered of a meter."""
 
     traces: list[Trace] = field(default_factory=list)
-    told: int = 0  # the fields that it has told in any message
 
     def find(self, kind: Kind) -> Trace | None:
         return next((trace for trace in self.traces if trace.kind == kind), None)
@@ -66,9 +65,14 @@ class Meter:
             self.traces.clear()
         self.traces.append(trace)
 
-    def counts(self, kind: Kind) -> bool:
-        """Whether each direction whose power is told has a counter too, be it in other messages."""
-        return all(self.told & counter for power, counter in _SUMMED if kind.fields & power)
+    def counts(self, kind: Kind, at_ms: int) -> bool:
+        """Whether each direction whose power is told has a counter too, be it in other messages of late."""
+        return all(self._tells(counter, at_ms) for power, counter in _SUMMED if kind.fields & power)
+
+    def _tells(self, field_bit: int, at_ms: int) -> bool:
+        return any(
+            trace.kind.fields & field_bit and at_ms - trace.seen_ms <= SLOT_MS for trace in self.traces
+        )
 
     def overtake(self, kept: Trace) -> None:
         """What other kinds said of the same registers is not the last word any more."""
@@ -86,7 +90,6 @@ class Thinning:
 
     def goes_on(self, meter: Meter, kind: Kind, at_ms: int, said: int) -> bool:
         """`said` stands for what the message says beside the time: another number, another saying."""
-        meter.told |= kind.fields
         trace = meter.find(kind)
         if trace is None:
             trace = Trace(kind, at_ms, at_ms, said)
@@ -96,7 +99,7 @@ class Thinning:
             trace.seen_ms = max(at_ms, trace.seen_ms)
             if step < 0:
                 return True  # out of order: its neighbours are not known any more
-            if not self._is_wanted(trace, at_ms, step, said, counted=meter.counts(kind)):
+            if not self._is_wanted(trace, at_ms, step, said, counted=meter.counts(kind, at_ms)):
                 return False
             trace.kept_ms, trace.said = at_ms, said
         meter.overtake(trace)

@@ -176,7 +176,11 @@ class Bridge:
 
     def _make_room(self) -> None:
         """What is held is the oldest that there is; acknowledged, it makes room in the broker's queue."""
-        self._overflow.paid(self._forwarder.let_go() if self._confirming.away else self._overflow.debt)
+        self._notice_hold(time.monotonic())
+        if not self._confirming.away:
+            self._overflow.paid(self._overflow.debt)
+            return
+        self._overflow.paid(self._forwarder.let_go())
         if self._thinner is not None:
             self._thinner.forget()  # it counts on messages that are gone
 

@@ -87,15 +87,17 @@ class Forwarder:
             self.last_progress = now
             self.has_let_go = False
             self._backoff.reset()
-        if self._waiting and now >= self._retry_at:
+        if (self._waiting or self._fatal) and now >= self._retry_at:
             self._send_again()
 
     def let_go(self) -> int:
         """Drop what is held now, as if Kafka had it; how many records that were."""
         before = self._counters.let_go
         self.has_let_go = self._letting_go = True
-        self._producers.discard()  # whose answers come in here
-        self._letting_go = False
+        try:
+            self._producers.discard()  # whose answers come in here
+        finally:
+            self._letting_go = False
         waiting, self._waiting = self._waiting, []
         for parcel in waiting:
             self._drop(parcel, len(parcel.records), parcel.size)

@@ -139,8 +139,8 @@ class Connection:
 
     @property
     def unsent(self) -> int:
-        """Bytes queued that the socket has not taken."""
-        return len(self._out)
+        """Bytes queued that the socket has not taken, and still may."""
+        return 0 if self._ended is not None else len(self._out)
 
     def tick(self, now: float) -> None:
         """Keep the connection alive; raises MqttError when the broker has stopped answering."""

@@ -65,6 +65,11 @@ def _check_queue(settings: Settings) -> None:
         raise StromError(
             'mqtt.queue_drops is "oldest", but the queue has no limit: set mqtt.queue_messages or mqtt.queue_bytes.'
         )
+    if mqtt.queue_drops == "oldest" and settings.bridge.share is not None:
+        raise StromError(
+            'mqtt.queue_drops is "oldest", but bridges share the load (bridge.share), and none of them knows its own '
+            'queue: choose "newest".'
+        )
 
 
 def _check_zone(settings: Settings) -> None:

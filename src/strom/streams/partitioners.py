@@ -135,7 +135,7 @@ class Partitioner:
         try:
             if self._client is not None:
                 there = all_topics(self._settings, self._client)
-                self._counts = {name: there[name] for name in self._counts if name in there}
+                self._counts = {name: there[name] for name in [*self._counts] if name in there}
         except StromError:
             pass  # what was known holds until the broker is back
         finally:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.cimpl import NewPartitions
 
 from strom.errors import StromError
@@ -13,6 +13,7 @@ from strom.ingest.gateway.answers import Problem
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.messages import Message
 from strom.ingest.gateway.outcome import NotWritten
+from strom.ingest.gateway.producers import Producers
 from strom.ingest.gateway.producing import Sender
 from strom.ingest.gateway.writing import write_one
 from strom.settings import AreaSettings, GatewaySettings, KafkaSettings, Settings
@@ -78,6 +79,28 @@ def test_what_a_producer_has_that_has_failed_for_good_is_told_and_another_takes_
     counters, is_another = asyncio.run(run())
     assert (counters.in_flight, counters.not_written, counters.written) == (0, 1, 0)
     assert is_another
+
+
+def test_a_client_that_raises_in_place_of_calling_back_is_replaced_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run() -> NotWritten | str:
+        sender = Sender(nowhere(), Counters())
+        waiting = sender.send_one(Message("t", b"v"))
+
+        def broken(_: Producers) -> int:
+            monkeypatch.undo()
+            raise KafkaException(KafkaError(KafkaError._FATAL))
+
+        monkeypatch.setattr(Producers, "poll", broken)
+        async with asyncio.timeout(SECONDS):
+            said = await waiting
+        sender.close()
+        return said
+
+    said = asyncio.run(run())
+    assert isinstance(said, NotWritten)
+    assert said.status == 503
 
 
 @pytest.mark.stack

@@ -73,9 +73,8 @@ def told_offset(offset: int | None) -> int | str:
 
 def written(report: Report) -> str:
     """Taken from it at once: a report has a copy of the whole message, and should not be kept."""
-    offset = report.offset()
-    told = "null" if offset is None else offset
-    return _PLACE % (report.topic(), report.partition(), told, report.timestamp()[1])
+    offset = told_offset(report.offset())
+    return _PLACE % (report.topic(), report.partition(), offset, report.timestamp()[1])
 
 
 def answer_one(message: Message, outcome: Outcome) -> Answer:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from strom.errors import StromError
 from strom.ingest.gateway.alike_batch import AlikeBatch
@@ -22,6 +22,7 @@ from strom.ingest.gateway.outcome import Outcome
 from strom.ingest.gateway.producers import Producers
 from strom.ingest.gateway.single import Single
 from strom.settings import Settings
+from strom.streams.client import error_of
 from strom.streams.partitioners import Partitioner
 
 LOG = logging.getLogger("strom.gateway")
@@ -108,7 +109,11 @@ class Sender:
 
     def poll(self) -> int:
         """Take what the client library has to tell; also while nothing is under way, for its log."""
-        return self._producers.poll()
+        try:
+            return self._producers.poll()
+        except KafkaException as error:  # one of them has failed for good
+            self.notice(error_of(error))
+            return 0
 
     def partition_for(self, message: Message) -> int:
         """The one that the caller asks for, else as everybody's records are spread."""

@@ -115,9 +115,9 @@ class Gateway:
     async def _keep_house(self) -> None:
         while True:
             await asyncio.sleep(_HOUSEKEEPING_SECONDS)
+            self._intake.give_up_late_ones()
             self._users.refresh()
             self._sender.poll()
-            self._intake.give_up_late_ones()
 
     def _let_go(self) -> None:
         self._sender.close()

@@ -1,4 +1,4 @@
-"""Takes the broker away from those who send."""
+"""Runs `strom produce` as users do in a pipe."""
 
 import os
 import subprocess
@@ -7,18 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from strom.settings import Settings
-from strom.stack.supervisor import Stack
-
-
-@contextmanager
-def away(servers: Stack) -> Iterator[None]:
-    """In this block the broker is."""
-    servers.halt("kafka")
-    try:
-        yield
-    finally:
-        servers.resume("kafka")
-        servers.await_ready("kafka")
 
 
 @contextmanager
