@@ -5,6 +5,7 @@ Tests must not rely on the servers being empty: take a `unique` name for topics,
 
 import contextlib
 import random
+import signal
 import socket
 import uuid
 from collections.abc import Callable, Iterator
@@ -31,6 +32,9 @@ from strom.stack.supervisor import Stack
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2000, print_blob=True)
 hypothesis.settings.load_profile("same")
+
+# Some tests press Ctrl-C. What runs in the background is often told to ignore that, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
