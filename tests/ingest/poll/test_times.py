@@ -95,15 +95,16 @@ def test_a_box_that_fails_is_asked_less_often_than_one_that_answers(tmp_path: Pa
 
 
 def test_a_box_that_fails_is_asked_again_long_before_a_long_interval_is_over(tmp_path: Path) -> None:
-    async def scene() -> None:
+    async def scene() -> bool:
         with running_box(tmp_path) as box:
             box.have(Trouble.CUT)
             async with going(rest(box), interval=3600.0) as seen:
                 await until(lambda: seen.failures(Kind.CONNECTION) >= 3)
                 box.have()
                 await until(lambda: seen.sent)
+                return bool(seen.sent)
 
-    play(scene())
+    assert play(scene())
 
 
 def _nobody() -> AdapterSettings:
