@@ -5,6 +5,7 @@ Answers come in any order, and a meter's lines must be sent again in theirs. It 
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from strom.cli.message_source import STDIN
@@ -46,32 +47,33 @@ class FailedLines:
         """What was kept so far stands before whatever comes now, and on the disk."""
         with self._taking:
             self._write()
-            try:
-                self._file.flush()
-            except OSError as error:
-                self.trouble = self.trouble or error.strerror
+            self._note_trouble(self._file.flush)
 
     def close(self) -> None:
         """Where nothing failed, there is no file."""
         with self._taking:
             self._write()
-            try:
-                self._file.close()
-            except OSError as error:
-                self.trouble = self.trouble or error.strerror
+            self._note_trouble(self._file.close)
         if self._is_new and not self.count:
             self.path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        try:
-            for _, line in sorted(self._waiting):
-                self._file.write(line)
-                # Whoever reads it takes a CR before the end for a part of the end.
-                self._file.write(b"\r\n" if line.endswith(b"\r") else b"\n")
-        except OSError as error:  # it came as an answer does: nobody would hear of it here
-            self.trouble = self.trouble or error.strerror
+        self._note_trouble(self._write_in_order)
         self._waiting.clear()
         self._bytes = 0
+
+    def _write_in_order(self) -> None:
+        for _, line in sorted(self._waiting):
+            self._file.write(line)
+            # Whoever reads it takes a CR before the end for a part of the end.
+            self._file.write(b"\r\n" if line.endswith(b"\r") else b"\n")
+
+    def _note_trouble(self, work: Callable[[], None]) -> None:
+        """Lines come as answers do, where nobody would hear of an error: it is told at the end."""
+        try:
+            work()
+        except OSError as error:
+            self.trouble = self.trouble or error.strerror
 
 
 def _is_same(source: Path, path: Path) -> bool:

@@ -24,9 +24,8 @@ class Producers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.usual = self._opened(
-            LINGER_MS
-        )  # for those that come one by one or in small arrays, and share batches
+        # For messages that come one by one or in small arrays, and share batches.
+        self.usual = self._opened(LINGER_MS)
         self._open = {LINGER_MS: self.usual}  # by how long a batch may grow
         self._alone: Producer | None = None
         self._most_others, self._most_until = 0, 0.0  # of late

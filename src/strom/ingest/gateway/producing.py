@@ -188,7 +188,7 @@ class Sender:
             books.give_up()  # which takes them off the list
 
     def _begin_anew(self) -> None:
-        """A producer that has failed for good is of no more use; what it still has is told as unknown."""
+        """A producer that has failed for good is of no more use; what it still has is told as it answers for it."""
         LOG.error("the Kafka producer has failed for good; opening another one")
         self._producers.begin_anew()
         self._fatal = False
