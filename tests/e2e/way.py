@@ -8,6 +8,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
 from strom.settings import Settings
+from strom.store.mark_tables import TABLES
 from strom.store.reads import taken_in
 from strom.streams import topics
 from strom.streams.record import Record
@@ -84,7 +85,7 @@ def await_taken_in(settings: Settings) -> None:
         last[int(partition)] = max(int(offset), last.get(int(partition), -1))
 
     def all_taken_in() -> bool:
-        stored = taken_in(settings.postgres_url)
+        stored = taken_in(settings.postgres_url, TABLES)
         return all(stored.get(partition, -1) >= offset for partition, offset in last.items())
 
     until(all_taken_in, "every reading in the tables")

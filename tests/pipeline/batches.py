@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from strom.domain.reading import CLOCK_WRONG, NUMBER_FIELDS, plain_number, time_text
 from strom.pipeline.readings import parts_of_origin
+from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,6 +63,12 @@ def batch(spark: SparkSession, readings: Sequence[Sent]) -> DataFrame:
 def frame_of(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> DataFrame:
     """Rows of the schema as the job gets them."""
     return spark.createDataFrame(rows, SCHEMA).withColumns(parts_of_origin())
+
+
+def take(job: StoreJob, readings: DataFrame, number: int) -> None:
+    """A micro-batch, and all that is made of it: what would wait for its time does not wait."""
+    job.process(readings, number)
+    job.settle()
 
 
 def by_meter(readings: Sequence[Sent]) -> dict[str, list[Sent]]:

@@ -31,15 +31,19 @@ def milli(each: Sent, field: str) -> int | None:
     return round(each.numbers[field] * 1000) if field in each.numbers else None
 
 
-def expected_alerts(limits: Limits, meters: Mapping[str, Sequence[Sent]]) -> dict[str, Alert]:
-    """Of every kind that is judged by readings alone; `silent` also depends on when the timer looked."""
-    found: list[Alert] = []
+def expected_alerts(
+    limits: Limits, meters: Mapping[str, Sequence[Sent]], arrived: Mapping[str, Sequence[Sent]]
+) -> dict[str, Alert]:
+    """Of every kind that is judged by readings alone: clocks by all that arrived, the rest by what is settled.
+
+    `silent` also depends on when the timer looked.
+    """
+    found = [alert for meter, own in arrived.items() for alert in _clock(limits, meter, own)]
     for meter, own in meters.items():
         found += [
             *_counters(limits, meter, own),
             *_voltages(limits, meter, own),
             *_runs(limits, meter, own),
-            *_clock(limits, meter, own),
         ]
     return {alert.id: alert for alert in found}
 

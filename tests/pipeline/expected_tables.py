@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from strom.domain.alerts import KINDS, SILENT
+from strom.domain.alerts import CLOCK, KINDS, SILENT
 from strom.domain.chain import Chain
 from strom.domain.load_profile import Direction, Row, Sample, evaluate, profile
 from strom.domain.slots import slot_of
@@ -27,10 +27,12 @@ Stored = dict[tuple[str, int], StoredRow]
 
 
 def assert_tables_are_the_function_of(
-    settings: Settings, spark: SparkSession, readings: Sequence[Sent]
+    settings: Settings, spark: SparkSession, arrived: Sequence[Sent], settled_ms: int | None = None
 ) -> Stored:
-    """Whatever the order in which they came; returns the quarter-hours."""
+    """Whatever the order in which they came; what is measured counts up to the settled time. Returns the quarter-hours."""
+    readings = [each for each in arrived if settled_ms is None or each.at < settled_ms]
     limits, meters = Limits(settings), by_meter(readings)
+    everything = by_meter(arrived)
     with Writer(settings.postgres_url) as writer, writer.work() as work:
         stored = load_rows(work, [(meter, 0) for meter in meters])
         assert_same({key: each.row for key, each in stored.items()}, _rows(limits, meters))
@@ -40,14 +42,16 @@ def assert_tables_are_the_function_of(
         parts = ("", "import", "export", "l1", "l2", "l3")
         kinds = [(kind, part) for kind in KINDS if kind != SILENT for part in parts]
         scopes = [Scope(meter, kind, part, 0) for meter in meters for kind, part in kinds]
-        assert_same({alert.id: alert for alert in load_alerts(work, scopes)}, expected_alerts(limits, meters))
+        scopes += [Scope(meter, CLOCK, "", 0) for meter in everything.keys() - meters.keys()]
+        expected = expected_alerts(limits, meters, everything)
+        assert_same({alert.id: alert for alert in load_alerts(work, scopes)}, expected)
         _assert_tariffs(work, limits, meters)
     assert fetch(settings, "SELECT count(*) FROM slot_statistics") == [(len(statistics),)]
     latest = dict(fetch(settings, "SELECT meter, at FROM readings_latest"))
-    assert_same(latest, {meter: moment(max(each.at for each in own)) for meter, own in meters.items()})
-    assert_same(dict(fetch(settings, "SELECT meter, meter_number FROM meters")), _numbers(meters))
+    assert_same(latest, {meter: moment(max(each.at for each in own)) for meter, own in everything.items()})
+    assert_same(dict(fetch(settings, "SELECT meter, meter_number FROM meters")), _numbers(everything))
     lake = spark.read.format("delta").load(f"{settings.lake_root}/readings").select("origin").collect()
-    assert sorted(row.origin for row in lake) == sorted(each.origin for each in readings)
+    assert sorted(row.origin for row in lake) == sorted(each.origin for each in arrived)
     return stored
 
 

@@ -20,7 +20,7 @@ from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox
 from strom.settings import GroupSettings, Settings
 from strom.store.alert_tables import Scope, load_alerts
-from strom.store.meter_tables import MeterState
+from strom.store.position_tables import Settled
 from strom.store.profile_tables import StoredRow, delete_rows, save_rows
 from strom.store.writes import Writer
 
@@ -81,7 +81,7 @@ class Written:
         self.rows = {start: energy for start, energy in self.rows.items() if start not in rows} | written
         changed = {(self.meter, start): energy[0] if energy else None for start, energy in rows.items()}
         newest = max([*self.rows, *rows]) + SLOT_MS
-        states = {self.meter: MeterState(newest, newest, 60, 1)}
+        states = {self.meter: Settled(newest)}
         with self.writer.work() as work:
             save_rows(work, [stored(self.meter, *pair) for pair in written.items()])
             delete_rows(work, [(self.meter, start) for start, energy in rows.items() if energy is None])

@@ -5,19 +5,24 @@ Hundreds of meters, each with a random history of its own, go through the job at
 """
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from pyspark.sql import SparkSession
 
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
-from tests.pipeline.batches import batch, fetch
+from tests.pipeline.batches import Sent, batch, fetch
 from tests.pipeline.crashing import CrashError, crash
 from tests.pipeline.expected_tables import Stored, assert_same, assert_tables_are_the_function_of
 from tests.pipeline.histories import arrivals, grouped
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PARTS = (0.35, 0.0, 0.3, 0.2)  # of what is left, then all of it; 0 is a batch of one reading
+KILLED_BEFORE = (  # the marks of what the lake has got, the position of either pass
+    "strom.pipeline.lake.intake.save_marks",
+    "strom.pipeline.store_job.save_position",
+)
 ENOUGH = 100  # of so many histories some have each event
 
 
@@ -32,27 +37,33 @@ def versions(before: Stored, after: Stored) -> dict[tuple[str, int], int]:
 def test_after_each_batch_the_tables_are_the_function_of_what_has_come(
     own: Settings, spark: SparkSession, random_histories: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With every second seed a batch is taken in in portions of meters."""
+    """Sometimes all is settled behind a batch, sometimes what is due; with every second seed in portions of meters."""
     seed, meters = random_histories
     own = grouped(own)
     monkeypatch.setattr("strom.pipeline.portions.MOST_CELLS", 6 * meters if seed % 2 == 0 else 50_000)
     chance, sent = random.Random(seed), arrivals(seed, meters)
-    job = StoreJob(own, spark, tells=False)
+    job = StoreJob(own, spark, tells=False, passes=False)
     place, before = 0, Stored()
+
+    def go_on(part: Sequence[Sent], number: int, until: int | None) -> None:
+        job.process(batch(spark, part), number)
+        job.settle(until)
+
     for number, share in enumerate([*chance.sample(PARTS, len(PARTS)), 1.0]):
         size = max(1, round(share * (len(sent) - place)))
         # What `normalise` repeats after a restart: some of what came before comes once more.
         part = sent[max(0, place - chance.choice([0, 0, 15])) : place + size]
-        if chance.random() < 0.3:
+        until = chance.choice([None, chance.choice(part).at]) if share < 1 else None
+        if chance.random() < 0.5:
             with monkeypatch.context() as patch:
-                patch.setattr("strom.pipeline.store_job.save_marks", crash)
+                patch.setattr(chance.choice(KILLED_BEFORE), crash)
                 with pytest.raises(CrashError):
-                    job.process(batch(spark, part), number)
-            job = StoreJob(own, spark, tells=False)
+                    go_on(part, number, until)
+            job = StoreJob(own, spark, tells=False, passes=False)
         for _ in range(chance.choice([1, 1, 2])):
-            job.process(batch(spark, part), number)
+            go_on(part, number, until)
         place += size
-        after = assert_tables_are_the_function_of(own, spark, sent[:place])
+        after = assert_tables_are_the_function_of(own, spark, sent[:place], job.settled_ms)
         assert_same({key: each.version for key, each in after.items()}, versions(before, after))
         before = after
     job.close()

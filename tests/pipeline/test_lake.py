@@ -73,29 +73,6 @@ def test_files_are_joined_and_sorted_while_the_writer_goes_on_and_a_second_round
     assert origins(lake, spark) == sorted(each.origin for number in range(8) for each in sent(0, number))
 
 
-def test_what_is_appended_beside_is_there_for_who_looks_back_and_behind_the_block(
-    lake: Settings, spark: SparkSession
-) -> None:
-    archive, readings = Archive(spark, lake.lake_root), sent(0, 0)
-    with archive.appending(batch(spark, readings), len(readings), []):
-        assert archive.read_since(dict.fromkeys(METERS)).count() == len(METERS)
-    assert len(origins(lake, spark)) == len(METERS)
-
-
-def test_an_append_that_fails_beside_fails_the_block(lake: Settings, spark: SparkSession) -> None:
-    archive, readings = Archive(spark, lake.lake_root), batch(spark, sent(0, 0))
-    Path(lake.lake_root).write_text("a file where the folder should be", encoding="utf-8")
-    reached = []
-
-    def block() -> None:
-        with archive.appending(readings, 1, []):
-            reached.append("its end")
-
-    with pytest.raises(Exception, match="lake"):
-        block()
-    assert reached == ["its end"]
-
-
 def test_other_readers_of_delta_see_the_same(lake: Settings, spark: SparkSession) -> None:
     archive = Archive(spark, lake.lake_root)
     for number in range(2):

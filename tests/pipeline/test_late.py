@@ -14,7 +14,7 @@ from strom.pipeline.replay.in_place import InPlace
 from strom.pipeline.replay.plan import Plan
 from strom.pipeline.store_job import StoreJob
 from strom.settings import PipelineSettings, PostgresSettings, Settings
-from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading
+from tests.pipeline.batches import START, Sent, batch, moment, numbered, reading, take
 from tests.streams.writing import strom
 
 pytestmark = pytest.mark.stack
@@ -80,11 +80,11 @@ def test_a_reading_by_two_doors_late_and_shuffled_counts_once(
     by_rest = [replace(each, received=each.received + 1_000) for each in reversed(once)]
     hours_late = [replace(each, received=last + 3 * 60 * MINUTE + n) for n, each in enumerate(once[3:6])]
     arrivals = {each.received for each in (*once, *by_rest, *hours_late)}
-    plain.process(batch(spark, numbered([*once, *by_rest, *hours_late])), 0)
+    take(plain, batch(spark, numbered([*once, *by_rest, *hours_late])), 0)
     settings, job = make()
     sent = numbered([*once[:25], *by_rest[10:20], *once[25:], *by_rest[:10], *by_rest[20:], *hours_late])
     for number, first in enumerate(range(0, len(sent), 30)):
-        job.process(batch(spark, sent[first : first + 30]), number)
+        take(job, batch(spark, sent[first : first + 30]), number)
     found, wanted = tables(settings), tables(plain_settings)
     versions = (
         [row[:7] + row[8:] for row in found["load_profile"]],
@@ -102,7 +102,7 @@ def test_what_is_too_late_is_set_aside_once_kept_in_the_lake_and_changes_nothing
 ) -> None:
     settings, job = make()
     sent = numbered(hour())
-    job.process(batch(spark, sent), 0)
+    take(job, batch(spark, sent), 0)
     before = tables(settings)
     old = reading(at=START + 5 * MINUTE + 1, import_wh=50.5, voltage_l1_v=900)
     limit = 10 * DAY_MS
@@ -110,7 +110,7 @@ def test_what_is_too_late_is_set_aside_once_kept_in_the_lake_and_changes_nothing
         [replace(old, received=old.at + limit + 1), replace(old, received=old.at + limit + 2)], len(sent)
     )
     for number in (1, 1, 2):
-        job.process(batch(spark, too_late), number)
+        take(job, batch(spark, too_late), number)
     assert tables(settings) == before
     with psycopg.connect(settings.postgres_url, options="-c timezone=UTC") as connection:
         kept = connection.execute(
@@ -121,7 +121,7 @@ def test_what_is_too_late_is_set_aside_once_kept_in_the_lake_and_changes_nothing
     assert lake.count() == len(sent) + 2
     # A timely late reading in the same place is judged without them.
     timely = numbered([replace(old, received=old.at + limit)], len(sent) + 2)
-    job.process(batch(spark, timely), 3)
+    take(job, batch(spark, timely), 3)
     slot = next(row for row in tables(settings)["load_profile"] if row[1] == moment(START))
     assert (slot[5], slot[7]) == (16, 2)
     counted = strom(settings, "pipeline", "late")
@@ -141,7 +141,7 @@ def test_a_replay_under_a_higher_limit_takes_back_what_is_timely_now_and_leaves_
     taken = [late("m1", 5.5, 11), late("m1", 6.5, 19)]
     left = [late("m1", 7.5, 20), late("m1", 35.5, 11), late("m2", 5.5, 11)]
     in_lake = numbered([*hour(), *taken, *left])
-    job.process(batch(spark, in_lake), 0)
+    take(job, batch(spark, in_lake), 0)
     gone = replace(late("m1", 8.5, 11), offset=len(in_lake))  # its day is no more in the lake
     with psycopg.connect(settings.postgres_url) as connection:
         connection.execute(
@@ -174,6 +174,6 @@ def test_the_number_of_a_meter_is_the_one_that_its_newest_reading_tells(
         [replace(reading(at=START + n * MINUTE, import_wh=n), meter_number="new") for n in (5, 6)]
     )
     late = numbered([replace(reading(at=START + MINUTE, import_wh=1), meter_number="old")], 2)
-    job.process(batch(spark, swapped), 0)
-    job.process(batch(spark, late), 1)
+    take(job, batch(spark, swapped), 0)
+    take(job, batch(spark, late), 1)
     assert [row[1] for row in tables(settings)["meters"]] == ["new"]

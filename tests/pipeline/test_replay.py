@@ -24,7 +24,7 @@ from strom.settings import PipelineSettings, PostgresSettings, RuleSettings, Set
 from strom.store.reads import Reads
 from strom.streams.producer import open_producer
 from strom.streams.topics import HEADER_ORIGIN, READINGS
-from tests.pipeline.batches import moment
+from tests.pipeline.batches import moment, take
 from tests.pipeline.simulated import HOUR, START, Arrived, day_batch, simulated_day
 
 pytestmark = pytest.mark.stack
@@ -91,8 +91,8 @@ def go_on(settings: Settings, spark: SparkSession, arrived: list[Arrived], numbe
     """As the live pipeline does."""
     job = StoreJob(settings, spark)
     try:
-        job.process(day_batch(spark, arrived), number)
-        job.tick(arrived[-1].received, caught_up=True)
+        take(job, day_batch(spark, arrived), number)
+        job.tick(arrived[-1].received)
     finally:
         job.close()
 

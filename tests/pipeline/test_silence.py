@@ -12,7 +12,7 @@ from strom.pipeline.store_job import StoreJob
 from strom.settings import GroupSettings, Settings
 from strom.store.alert_tables import all_alerts
 from strom.store.writes import Writer
-from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading
+from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading, take
 
 pytestmark = pytest.mark.stack
 HOUR = 3_600_000
@@ -22,16 +22,16 @@ def test_silence_is_told_by_the_timer_and_ends_when_the_meter_returns(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
     before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
-    job.process(batch(spark, numbered(before)), 0)
+    take(job, batch(spark, numbered(before)), 0)
     last = before[-1].received
-    job.tick(last + 90_000, caught_up=True)
-    job.tick(last + 500_000, caught_up=False)
+    job.tick(last + 90_000)
+    job.tick(None)
     assert fetch(own, "SELECT * FROM alerts") == []
     for _ in range(2):
-        job.tick(last + 90_001, caught_up=True)
+        job.tick(last + 90_001)
     assert fetch(own, "SELECT kind, started, ended FROM alerts") == [("silent", moment(last + 90_000), None)]
     back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
-    job.process(batch(spark, numbered(back, len(before))), 1)
+    take(job, batch(spark, numbered(back, len(before))), 1)
     ended = [("silent", moment(last + 90_000), moment(back[0].received))]
     assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
 
@@ -41,7 +41,7 @@ def test_a_silence_inside_a_backlog_is_the_same_alert(
 ) -> None:
     before = [reading(at=START + second * 1000, import_wh=1) for second in range(0, 60, 5)]
     back = [reading(at=START + HOUR + second * 1000, import_wh=1) for second in (0, 5)]
-    job.process(batch(spark, numbered([*before, *back])), 0)
+    take(job, batch(spark, numbered([*before, *back])), 0)
     ended = [("silent", moment(before[-1].received + 90_000), moment(back[0].received))]
     assert fetch(own, "SELECT kind, started, ended FROM alerts") == ended
 
@@ -51,7 +51,7 @@ def test_history_filled_in_at_once_is_not_silence(job: StoreJob, own: Settings, 
         replace(reading(at=START + hour * HOUR, import_wh=hour), received=START + 25 * HOUR)
         for hour in range(24)
     ]
-    job.process(batch(spark, numbered(day)), 0)
+    take(job, batch(spark, numbered(day)), 0)
     assert fetch(own, "SELECT * FROM alerts") == []
 
 
@@ -83,15 +83,15 @@ def test_a_meter_that_sent_once_and_died_is_told_after_hours_and_not_after_secon
     patient: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
     sent = numbered([*pushes("m1", 0), *pushes("patient", 0)])
-    patient.process(batch(spark, sent), 0)
+    take(patient, batch(spark, sent), 0)
     last = sent[0].received
-    patient.tick(last + UNKNOWN, caught_up=True)
+    patient.tick(last + UNKNOWN)
     assert silences(own) == []
     for _ in range(2):
-        patient.tick(last + UNKNOWN + 1, caught_up=True)
+        patient.tick(last + UNKNOWN + 1)
     found = fetch(own, "SELECT meter, started, ended, threshold FROM alerts")
     assert found == [("m1", moment(last + UNKNOWN), None, 10_800)]
-    patient.tick(last + 6 * HOUR + 1, caught_up=True)
+    patient.tick(last + 6 * HOUR + 1)
     assert {alert.meter for alert in silences(own)} == {"m1", "patient"}
 
 
@@ -99,8 +99,8 @@ def test_an_hourly_meter_is_not_silent_after_its_first_message(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
     for number, sent in enumerate(numbered(pushes("m1", 0, 1))):
-        job.process(batch(spark, [sent]), number)
-        job.tick(sent.received + HOUR, caught_up=True)
+        take(job, batch(spark, [sent]), number)
+        job.tick(sent.received + HOUR)
     assert silences(own) == []
 
 
@@ -121,10 +121,10 @@ def test_the_silence_of_a_meter_that_has_just_begun_is_the_same_live_in_a_backlo
 ) -> None:
     live = numbered(beginners("live"))
     for number, time in enumerate(sorted({each.received for each in live})):
-        job.tick(time - 1, caught_up=True)
-        job.process(batch(spark, [each for each in live if each.received == time]), number)
+        job.tick(time - 1)
+        take(job, batch(spark, [each for each in live if each.received == time]), number)
     backlog = numbered(beginners("backlog"), len(live))
-    job.process(batch(spark, backlog), 99)
+    take(job, batch(spark, backlog), 99)
     found = silences(own)
     with Writer(own.postgres_url) as writer, writer.work() as work:
         again = ended_silences(work, batch(spark, [*live, *backlog]), own)

@@ -13,7 +13,7 @@ from strom.pipeline.stages import STORE_STAGES
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.streams.topics import LOAD_PROFILE
-from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading
+from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading, take
 from tests.pipeline.crashing import CrashError, crash
 from tests.pipeline.expected_tables import assert_tables_are_the_function_of
 
@@ -25,11 +25,11 @@ WEEK = 7 * 24 * HOUR
 def test_the_lake_holds_a_reading_once_whichever_stages_bring_it(own: Settings, spark: SparkSession) -> None:
     sent = numbered([reading(at=START + m * 60_000, import_wh=m, voltage_l1_v=230) for m in range(40)])
     alone, together = StoreJob(own, spark, stages=("archive",)), StoreJob(own, spark)
-    alone.process(batch(spark, sent[:15]), 0)
-    together.process(batch(spark, sent[:25]), 0)
-    alone.process(batch(spark, sent[15:30]), 1)
-    together.process(batch(spark, sent[25:]), 1)
-    alone.process(batch(spark, sent[30:]), 2)
+    take(alone, batch(spark, sent[:15]), 0)
+    take(together, batch(spark, sent[:25]), 0)
+    take(alone, batch(spark, sent[15:30]), 1)
+    take(together, batch(spark, sent[25:]), 1)
+    take(alone, batch(spark, sent[30:]), 2)
     alone.close()
     together.close()
     assert_tables_are_the_function_of(own, spark, sent)
@@ -48,32 +48,17 @@ def test_the_lake_holds_a_reading_once_if_other_stages_go_on_where_some_were_kil
     ):
         job = StoreJob(own, spark, stages)
         with monkeypatch.context() as patch:
-            patch.setattr("strom.pipeline.store_job.save_marks", crash)
+            patch.setattr("strom.pipeline.lake.intake.save_marks", crash)
             with pytest.raises(CrashError):
-                job.process(batch(spark, taken), 7)
+                take(job, batch(spark, taken), 7)
         job.close()
-        others.process(batch(spark, whole), 0)
+        take(others, batch(spark, whole), 0)
     others.close()
     assert_tables_are_the_function_of(own, spark, sent)
 
 
-def test_what_was_planned_ahead_for_a_large_batch_is_left_where_it_does_not_fit(
-    job: StoreJob, own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Behind a large batch: one with repeats, an empty one, a small one."""
-    monkeypatch.setattr("strom.pipeline.portions.MOST_CELLS", 2)
-    sent = numbered([reading(at=START + m * 60_000, import_wh=m, voltage_l1_v=230) for m in range(40)])
-    job.process(batch(spark, sent[:20]), 0)
-    job.process(batch(spark, [*sent[20:30], *sent[25:30]]), 1)
-    job.process(batch(spark, []), 2)
-    job.process(batch(spark, sent[30:36]), 3)
-    job.process(batch(spark, sent[36:38]), 4)
-    job.process(batch(spark, sent[38:]), 5)
-    assert_tables_are_the_function_of(own, spark, sent)
-
-
 def test_an_empty_batch_changes_nothing(job: StoreJob, own: Settings, spark: SparkSession) -> None:
-    job.process(batch(spark, []), 0)
+    take(job, batch(spark, []), 0)
     assert fetch(own, "SELECT * FROM meters") == []
 
 
@@ -83,9 +68,9 @@ def test_a_late_reading_corrects_its_slot_and_raises_its_version(
     sparse = numbered(
         [reading(at=START + minute * 60_000, import_wh=minute) for minute in (0, 10, 20, 30, 40)]
     )
-    job.process(batch(spark, sparse), 0)
+    take(job, batch(spark, sparse), 0)
     late = numbered([replace(reading(at=START + 15 * 60_000, import_wh=11), received=START + 41 * 60_000)], 5)
-    job.process(batch(spark, late), 1)
+    take(job, batch(spark, late), 1)
     query = "SELECT import_wh, quality, samples, version FROM load_profile ORDER BY start"
     assert [(float(wh), *rest) for wh, *rest in fetch(own, query)] == [
         (11.0, "measured", 2, 2),
@@ -103,9 +88,9 @@ def test_a_tariff_follows_the_rules_of_the_total_and_a_meter_without_has_none(
         for m in minutes
     ]
     plain = [reading("m2", at=START + m * 60_000, import_wh=m, import_w=60) for m in minutes]
-    job.process(batch(spark, numbered([*plain, *counted])), 0)
+    take(job, batch(spark, numbered([*plain, *counted])), 0)
     late = reading(at=START + 15 * 60_000, import_wh=15, import_t1_wh=11, import_t2_wh=7)
-    job.process(batch(spark, numbered([replace(late, received=START + HOUR)], 12)), 1)
+    take(job, batch(spark, numbered([replace(late, received=START + HOUR)], 12)), 1)
     query = "SELECT meter, tariff, import_wh, quality, version FROM tariff_profile ORDER BY tariff, start"
     assert [(meter, tariff, float(wh), *rest) for meter, tariff, wh, *rest in fetch(own, query)] == [
         ("m1", 1, 11, "measured", 2),
@@ -122,7 +107,7 @@ def test_quarter_hours_tell_power_and_voltage_at_their_least_mean_and_largest(
 ) -> None:
     values = [(0, 100, 230.0), (5, 400, 233.5), (10, 0, 228.1), (15, 999, 231.0)]
     sent = [reading(at=START + m * 60_000, import_wh=m, import_w=w, voltage_l2_v=v) for m, w, v in values]
-    job.process(batch(spark, numbered(sent)), 0)
+    take(job, batch(spark, numbered(sent)), 0)
     query = (
         "SELECT import_w_min, import_w_mean, import_w_max, voltage_l2_v_min, voltage_l2_v_mean, voltage_l2_v_max, "
         "export_w_mean, voltage_l1_v_min FROM quarter_hours"
@@ -135,12 +120,12 @@ def test_a_late_voltage_is_told_with_its_quarter_hour_though_its_energy_stays(
     job: StoreJob, spark: SparkSession
 ) -> None:
     sent = numbered([reading(at=START + m * 60_000, import_wh=m, voltage_l1_v=230) for m in range(0, 40, 5)])
-    job.process(batch(spark, sent), 0)
+    take(job, batch(spark, sent), 0)
     assert job.told()[LOAD_PROFILE] == 2
     late = replace(reading(at=START + 60_000, voltage_l1_v=241.5), received=START + HOUR)
-    job.process(batch(spark, numbered([late, replace(late, at=START + 39 * 60_000)], 8)), 1)
+    take(job, batch(spark, numbered([late, replace(late, at=START + 39 * 60_000)], 8)), 1)
     assert job.told()[LOAD_PROFILE] == 3
-    job.process(batch(spark, numbered([replace(late, received=START + HOUR + 1)], 10)), 2)
+    take(job, batch(spark, numbered([replace(late, received=START + HOUR + 1)], 10)), 2)
     assert job.told()[LOAD_PROFILE] == 3  # it said nothing new
 
 
@@ -158,7 +143,7 @@ SPIKE = ("spike", moment(START), None, 4200, 2400)
 def test_quarter_hours_that_a_batch_completes_are_held_against_the_habit(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
-    job.process(batch(spark, habitual()), 0)
+    take(job, batch(spark, habitual()), 0)
     assert fetch(own, SPIKES) == [SPIKE]
 
 
@@ -169,7 +154,7 @@ def test_what_is_taken_again_is_judged_by_the_rules_of_now_though_its_energy_sta
     for floor_w, expected in ((50_000, []), (own.rules.spike_floor_w, [SPIKE]), (50_000, [])):
         rules = own.rules.model_copy(update={"spike_floor_w": floor_w})
         with closing(StoreJob(own.model_copy(update={"rules": rules}), spark)) as job:
-            job.process(readings, 0)
+            take(job, readings, 0)
             job.take_again(lambda: lake_rows(readings), lambda _: None)
         assert fetch(own, SPIKES) == expected
 
@@ -184,9 +169,9 @@ def test_a_late_voltage_of_one_phase_raises_nothing_about_another(
         reading(at=START + place * ten, voltage_l1_v=one, voltage_l2_v=two)
         for place, (one, two) in enumerate(volts)
     ]
-    job.process(batch(spark, numbered(sent)), 0)
+    take(job, batch(spark, numbered(sent)), 0)
     late = replace(reading(at=START + 3 * ten + 1, voltage_l2_v=191), received=sent[-1].received)
-    job.process(batch(spark, numbered([late], len(sent))), 1)
+    take(job, batch(spark, numbered([late], len(sent))), 1)
     query = "SELECT part, started, ended FROM alerts WHERE kind = 'voltage' ORDER BY part"
     assert fetch(own, query) == [
         ("l1", moment(START), moment(START + 2 * ten)),
@@ -198,9 +183,9 @@ def test_a_raw_topic_made_anew_is_read_from_its_beginning(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
     first = numbered([reading(at=START + second * 1000, import_wh=second) for second in range(5)])
-    job.process(batch(spark, first), 0)
+    take(job, batch(spark, first), 0)
     anew = numbered([reading(at=START + 10_000 + second * 1000, import_wh=9) for second in range(3)])
-    job.process(batch(spark, anew), 1)
+    take(job, batch(spark, anew), 1)
     assert fetch(own, "SELECT at FROM readings_latest") == [(moment(START + 12_000),)]
 
 
@@ -208,12 +193,12 @@ def test_the_first_counter_of_a_meter_replaces_what_was_calculated_from_power(
     job: StoreJob, own: Settings, spark: SparkSession
 ) -> None:
     powers = [reading(at=START + minute * 60_000, import_w=100) for minute in range(0, 40, 5)]
-    job.process(batch(spark, numbered(powers)), 0)
+    take(job, batch(spark, numbered(powers)), 0)
     assert {quality for (quality,) in fetch(own, "SELECT quality FROM load_profile")} == {"calculated"}
     counted = [
         reading(at=START + minute * 60_000, import_wh=minute, import_w=100) for minute in range(45, 80, 5)
     ]
-    job.process(batch(spark, numbered(counted, len(powers))), 1)
+    take(job, batch(spark, numbered(counted, len(powers))), 1)
     assert fetch(own, "SELECT start, import_wh FROM load_profile ORDER BY start") == [
         (moment(START + 45 * 60_000), 15),
         (moment(START + 60 * 60_000), 15),
@@ -228,8 +213,8 @@ def test_a_hostile_counter_and_power_do_not_stop_the_stream(
         reading(at=START, import_wh=huge, export_w=huge),
         reading(at=START + 12 * HOUR, import_wh=1, export_w=huge),
     ]
-    job.process(batch(spark, numbered([*sent, reading(at=START + 13 * HOUR, import_wh=2, export_w=huge)])), 0)
-    job.process(batch(spark, numbered([reading(at=START + 14 * HOUR, import_wh=3, export_w=0)], 3)), 1)
+    take(job, batch(spark, numbered([*sent, reading(at=START + 13 * HOUR, import_wh=2, export_w=huge)])), 0)
+    take(job, batch(spark, numbered([reading(at=START + 14 * HOUR, import_wh=3, export_w=0)], 3)), 1)
     assert fetch(own, "SELECT count(*) FROM load_profile WHERE export_wh > 0") == [(8,)]
 
 

@@ -87,14 +87,14 @@ class PipelineBench:
 
     def _growth(self, lab: Lab) -> None:
         few, many = self._plan.growth
-        self._notes.say(f"cost per message with {few:,} and with {many:,} meters known")
+        self._notes.say(f"cost per message with {few:,} and with {many:,} meters that send")
         costs = cost_growth(lab, self._settings, few, many, self._notes.say)
         self._notes.add(
             Measure(
-                f"cost with {many:,} meters",
+                f"cost with {many:,} meters that send",
                 costs[1] / costs[0],
                 f"of that with {few:,}",
                 f"{costs[1]:.1f} µs of {costs[0]:.1f} µs a message",
-                at_most=1.3,
+                at_most=1.5,
             )
         )

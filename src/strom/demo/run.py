@@ -14,6 +14,7 @@ from strom.devices.simulator.timeline import Timeline
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
+from strom.store.mark_tables import TABLES
 from strom.store.reads import table_counts, taken_in
 
 ARRIVAL_SECONDS = 300.0  # for what is still under way
@@ -131,7 +132,7 @@ class Demo:
         topics = self._taps.topics
         if len(topics.readings) + len(topics.dead_letters) < published:
             return False
-        stored = taken_in(self._settings.postgres_url)
+        stored = taken_in(self._settings.postgres_url, TABLES)
         return all(stored.get(raw, -1) >= offset for raw, offset in topics.last_reading_offsets().items())
 
     def _summary(self, published: int) -> Summary:

@@ -12,10 +12,9 @@ from pyspark.sql import functions as F
 
 from strom.domain.acceptance import MS_PER_HOUR_OVER_1000, ONE_WH
 from strom.domain.load_profile import Direction
-from strom.domain.reading import CLOCK_WRONG
 from strom.domain.run_kinds import PHASES
 from strom.domain.tariffs import TARIFF_FIELDS
-from strom.pipeline.alerts.oddities import odd_columns
+from strom.pipeline.alerts.oddities import odd_column
 from strom.pipeline.bands import EXACT, as_arrays, band_columns
 from strom.pipeline.limits import Limits
 from strom.pipeline.thousandths import thousandths
@@ -26,7 +25,7 @@ METER = ("meter",)  # what names a pair of series, import and export
 
 # The fields of a reading that the moments are made of, and the tariffs.
 FIELDS = (
-    *("meter", "at", "received", "flags"),
+    *("meter", "at", "received"),
     *(f"{direction}_{unit}" for direction in Direction for unit in ("wh", "w")),
     *(f"voltage_{phase}_v" for phase in PHASES),
     *TARIFF_FIELDS,
@@ -43,15 +42,13 @@ def moments(readings: DataFrame) -> DataFrame:
     values |= {f"{direction}_p": thousandths(F.col(f"{direction}_w")) for direction in Direction}
     values |= {phase: _voltage(f"voltage_{phase}_v") for phase in PHASES}
     values |= {
-        "received": F.unix_millis("received"),
-        "impossible_time": F.array_contains("flags", CLOCK_WRONG),
         "has_tariffs": F.coalesce(*TARIFF_FIELDS).isNotNull(),
     }
     return (
         readings.select("meter", F.unix_millis("at").alias("t"), *_named(values))
         .repartition("meter")
         .groupBy("meter", "t")
-        .agg(*(F.max(name).alias(name) for name in values), F.min("received").alias("received_first"))
+        .agg(*(F.max(name).alias(name) for name in values))
     )
 
 
@@ -67,27 +64,23 @@ def series(moments: DataFrame, direction: Direction, by: Sequence[str] = METER) 
 def cells(moments: DataFrame, limits: Limits) -> DataFrame:
     """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
     return as_arrays(
-        _followed(moments, limits, METER, {"received_step": _received_step()})
-        .groupBy("meter", _cell())
+        _followed(moments, limits, METER)
+        .groupBy("meter", cell_of("t"))
         .agg(
             F.min("t").alias("first_t"),
             F.max("t").alias("last_t"),
             F.count("*").alias("samples"),
-            F.min("received_first").alias("received_first"),
-            F.max("received").alias("received"),
-            F.max("received_step").alias("received_step"),
-            F.max_by("received", "t").alias("newest_received"),
             F.max("has_tariffs").alias("has_tariffs"),
             *_stretches(),
             *band_columns(),
-            *odd_columns(limits),
+            odd_column(limits),
         )
     )
 
 
 def series_cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) -> DataFrame:
     """Of each cell only what its series take from it."""
-    return _followed(moments, limits, by, {}).groupBy(*by, _cell()).agg(*_stretches())
+    return _followed(moments, limits, by).groupBy(*by, cell_of("t")).agg(*_stretches())
 
 
 def collected(cells: DataFrame) -> list[dict[str, Any]]:
@@ -95,20 +88,21 @@ def collected(cells: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in cells.collect()]
 
 
-def _cell() -> Column:
-    return (F.col("t") - F.col("t") % CELL_MS).alias("cell")
+def cell_of(time: str) -> Column:
+    """The start of the five minutes in which a time (epoch ms) lies, as `cell`."""
+    return (F.col(time) - F.col(time) % CELL_MS).alias("cell")
 
 
 def _in_order(by: Sequence[str] = METER) -> WindowSpec:
     return Window.partitionBy(*by).orderBy("t")
 
 
-def _followed(moments: DataFrame, limits: Limits, by: Sequence[str], more: dict[str, Column]) -> DataFrame:
-    """Each moment with how its values follow those before them, and with `more` of what lies before it."""
+def _followed(moments: DataFrame, limits: Limits, by: Sequence[str]) -> DataFrame:
+    """Each moment with how its values follow those before them."""
     return (
         moments.transform(limits.beside)
         .transform(lambda frame: _valued(frame, by))
-        .transform(lambda frame: _beside_the_last(frame, by, more))
+        .transform(lambda frame: _beside_the_last(frame, by))
         .transform(lambda frame: _stepped(frame, limits.limit_sql))
     )
 
@@ -135,10 +129,10 @@ def _valued(frame: DataFrame, by: Sequence[str]) -> DataFrame:
     return frame.withColumns(columns)
 
 
-def _beside_the_last(frame: DataFrame, by: Sequence[str], more: dict[str, Column]) -> DataFrame:
+def _beside_the_last(frame: DataFrame, by: Sequence[str]) -> DataFrame:
     """Each value beside the one before it."""
     before = _in_order(by).rowsBetween(Window.unboundedPreceding, -1)
-    columns = dict(more)
+    columns: dict[str, Column] = {}
     for direction in Direction:
         value = F.col(f"{direction}_v")
         columns[f"{direction}_v0"] = F.last(value, True).over(before)
@@ -183,7 +177,7 @@ def _stretch(direction: Direction) -> list[Column]:
     ]
 
 
-def _received_step() -> Column:
+def received_step() -> Column:
     """How far apart neighbours arrived; whatever the order, a silence shows as a large step somewhere."""
     before = F.lag("received").over(_in_order())
     return F.greatest(F.abs(F.col("received") - before), F.col("received") - F.col("received_first"))

@@ -31,26 +31,35 @@ def each_once(fresh: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far the marks move with a batch, how many readings it holds, how many are too late and how many repeated."""
+    """How far the marks move with a batch, and how many readings it holds: too late ones, repeated ones, ones before a time.
+
+    `newest`: the latest `at` among them (epoch ms).
+    """
 
     marks: list[Mark]
     count: int
     late: int
+    before: int
     repeated: int
+    newest: int | None
 
 
-def reached_marks(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> Reached:
-    found = reached_rows(fresh, late_ms).collect()
+def reached_marks(fresh: DataFrame, late_ms: int = NEVER_LATE_MS, before_ms: int = -NEVER_LATE_MS) -> Reached:
+    found = reached_rows(fresh, late_ms, before_ms).collect()
     return Reached(
         [Mark(*row[:5]) for row in found],
-        sum(row[5] for row in found),
-        sum(row[6] for row in found),
-        sum(row[5] - row[7] for row in found),
+        sum(row["count"] for row in found),
+        sum(row["late"] for row in found),
+        sum(row["before"] for row in found),
+        sum(row["count"] - row["own"] for row in found),
+        max((row["newest"] for row in found), default=None),
     )
 
 
-def reached_rows(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> DataFrame:
-    """For each pair of partitions its mark, and how many readings there are, are too late, have an offset of their own.
+def reached_rows(
+    fresh: DataFrame, late_ms: int = NEVER_LATE_MS, before_ms: int = -NEVER_LATE_MS
+) -> DataFrame:
+    """For each pair of partitions its mark, and how many readings there are, are too late, lie before a time, have an offset of their own.
 
     Offsets are counted in sets of 64, as the bits of one number: a count of distinct ones would move every offset.
     """
@@ -62,10 +71,16 @@ def reached_rows(fresh: DataFrame, late_ms: int = NEVER_LATE_MS) -> DataFrame:
             F.max(F.unix_millis("received")).alias("received"),
             F.count("*").alias("count"),
             F.count_if(too_late(late_ms)).alias("late"),
+            F.count_if(F.unix_millis("at") < before_ms).alias("before"),
             F.bit_count(F.bit_or(F.expr("shiftleft(1L, cast(raw_offset & 63 AS int))"))).alias("own"),
+            F.max(F.unix_millis("at")).alias("newest"),
         )
         .groupBy(*pair)
-        .agg(F.max("raw_offset"), F.max("received"), F.sum("count"), F.sum("late"), F.sum("own"))
+        .agg(
+            *(F.max(name).alias(name) for name in ("raw_offset", "received")),
+            *(F.sum(name).alias(name) for name in ("count", "late", "before", "own")),
+            F.max("newest").alias("newest"),
+        )
     )
 
 

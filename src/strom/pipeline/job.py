@@ -87,7 +87,9 @@ class Pipeline:
                 self._await_end(
                     start_store(spark, self._settings, store, available_now=True), store.strangers.look
                 )
-                store.tick(_now_ms(), not self._stop.is_set())
+                if not self._stop.is_set():
+                    store.settle()
+                    store.tick(_now_ms())
         return not self._stop.is_set()
 
     def _await_end(

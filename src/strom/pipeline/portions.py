@@ -5,7 +5,6 @@ nearly as many cells as readings.
 """
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -31,17 +30,12 @@ class Portion:
         return frame if self.place is None else frame.where(self.place)
 
 
-def is_large(most: int) -> bool:
-    """Whether a batch with at most so many cells may have to be split."""
-    return most > MOST_CELLS
-
-
-def portions(cells: DataFrame, most: int, kept: DataFrame | None = None) -> Iterator[Portion]:
-    """A batch's cells, of which there are at most so many; a portion may be empty. `kept`: the same, if held already."""
-    if not is_large(most):
+def portions(cells: DataFrame, most: int | None = None) -> Iterator[Portion]:
+    """A batch's cells, of which there are at most so many, if that is known; a portion may be empty."""
+    if most is not None and most <= MOST_CELLS:
         yield Portion(collected(cells))
         return
-    with held(cells) if kept is None else nullcontext(kept) as kept:
+    with held(cells) as kept:
         number = ceil(kept.count() / MOST_CELLS)
         for each in range(number):
             place = F.pmod(F.xxhash64("meter"), F.lit(number)) == each if number > 1 else None

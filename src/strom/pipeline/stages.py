@@ -10,8 +10,10 @@ STORE_STAGES = ("archive", "profile", "latest", "watch")  # those on `readings`,
 QUERIES = "queries"  # those that users keep in a folder; none without one
 STAGES = (NORMALISE, SIDE, *STORE_STAGES, QUERIES)
 
-# Late readings are looked up in the lake; alerts need the series and the intervals.
-_NEEDS = {"profile": ("archive", "latest"), "watch": ("archive", "latest", "profile")}
+# All others read the lake; alerts need the series and the intervals.
+_NEEDS = {
+    "latest": ("archive",), "profile": ("archive", "latest"), "watch": ("archive", "latest", "profile"),
+}  # fmt: skip
 
 
 def refuse_unknown(stages: Sequence[str]) -> None:

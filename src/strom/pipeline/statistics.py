@@ -9,13 +9,13 @@ from strom.pipeline.bands import as_arrays, band_columns
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.series import Cell
 from strom.pipeline.windows import lake_moments_in
-from strom.store.meter_tables import MeterState
+from strom.store.position_tables import Settled
 from strom.store.statistics_tables import Key, Part, add_statistics, replace_statistics, unknown_slots
 from strom.store.writes import Work
 
 
 def update_statistics(
-    work: Work, cells: Mapping[str, Sequence[Cell]], old: Mapping[str, MeterState], archive: Archive
+    work: Work, cells: Mapping[str, Sequence[Cell]], old: Mapping[str, Settled], archive: Archive
 ) -> set[Key]:
     """Bring the statistics of every touched slot up to date; returns the past ones that are others now."""
     brought: list[Part] = []

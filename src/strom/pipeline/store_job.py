@@ -1,69 +1,58 @@
-"""Takes micro-batches of `readings` into the lake, the tables and the topics, each reading once.
+"""Takes micro-batches of `readings` into the lake, and from there into the tables and the topics, each reading once.
 
-The order makes it so: the lake has it first (its commit tells what it covers), then one transaction over all tables with
-the marks of what was taken in is committed; Kafka confirms what is told before that.
+The lake has a reading first. Two passes go over it at their own pace: one over what arrived, one over what is settled.
+Each commits its rows together with its position in the lake; Kafka confirms what is published before that.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from strom.domain.alerts import SILENT, Alert
-from strom.domain.day_habits import EXPORT, NIGHT
+from strom.domain.alerts import Alert
+from strom.domain.slots import slot_of
 from strom.pipeline import cells as native
-from strom.pipeline import latest, profile_rows
 from strom.pipeline.alerts import watch
-from strom.pipeline.alerts.clocks import Clocks
-from strom.pipeline.alerts.day_habits import DayHabits
-from strom.pipeline.alerts.habits import Spikes
-from strom.pipeline.alerts.runs import Runs
-from strom.pipeline.alerts.silence import Silences, arrivals, lasting
-from strom.pipeline.alerts.voltage import Voltages
-from strom.pipeline.beside import Beside
-from strom.pipeline.fresh import Reached, each_once, fresh_readings, reached_marks, unmarked
-from strom.pipeline.garbage import uncollected
+from strom.pipeline.alerts.silence import lasting
+from strom.pipeline.fresh import each_once, fresh_readings, reached_marks
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
-from strom.pipeline.lake.commit_marks import later_marks, moved
+from strom.pipeline.lake.intake import Intake
 from strom.pipeline.late import counts, set_aside, take_back, too_late
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
-from strom.pipeline.portions import is_large, portions
-from strom.pipeline.profile import update_series
-from strom.pipeline.profile_rows import Changed
+from strom.pipeline.process.arrivals import ArrivalsPass
+from strom.pipeline.process.pace import DutyCycle
+from strom.pipeline.process.settlement import SettlementPass
 from strom.pipeline.readings import ALL_FIELDS
-from strom.pipeline.series import Cell, Update
 from strom.pipeline.stages import STORE_STAGES, with_needed
-from strom.pipeline.statistics import update_statistics
 from strom.pipeline.strangers import Strangers
-from strom.pipeline.tariffs import update_tariffs
 from strom.settings import Settings
-from strom.store.alert_tables import load_open
-from strom.store.mark_tables import LAKE, Mark, load_marks, save_marks
-from strom.store.meter_tables import load_states
+from strom.store.mark_tables import LAKE, TABLES, load_marks, save_marks
+from strom.store.position_tables import (
+    ARRIVALS,
+    SETTLEMENT,
+    LakePosition,
+    load_position,
+    save_position,
+)
 from strom.store.schema import ensure_schema
 from strom.store.writes import PIPELINE, Work, Writer
 
-
-@dataclass(frozen=True)
-class _Asked:
-    """What Spark is asked of some readings."""
-
-    readings: DataFrame
-    moments: DataFrame
-    cells: DataFrame
-    kept: DataFrame | None = None  # the cells, if they are held
+GRACE_MS = 10_000  # a reading that arrives longer than this after its time may come behind the settlement
+SLOT_MARGIN_MS = 10_000  # behind a slot's end, so that the first reading of the next one completes it
+LIVE_MS = 120_000  # what arrived longer ago is a backlog
 
 
 class StoreJob:
     """One of it writes to a set of tables; `process` and `tick` may be called from different threads.
 
     `tells`: whether the topics are told. `by_arrival`: whether readings come in the order of their arrival, as they do
-    live; only then can the batches tell who was silent. `alone` leaves out the stages that the given ones need: enough
-    to measure one while nothing comes late.
+    live. `passes`: whether the passes run behind batches whenever they are due, or only by `settle`. `alone` leaves out
+    the stages that the given ones need, and with them the lake: enough to measure one while nothing comes late.
     """
 
     def __init__(
@@ -74,105 +63,120 @@ class StoreJob:
         *,
         tells: bool = True,
         by_arrival: bool = True,
+        passes: bool = True,
         alone: bool = False,
     ) -> None:
         self.stages = tuple(stages) if alone else with_needed(stages)
-        self._spark = spark
-        self._limits = Limits(settings)
         self._job = "+".join(self.stages)
+        self._limits = Limits(settings)
         self._late_ms = settings.late_ms
-        self._by_arrival = by_arrival
-        self._was_large = False
         self._archive = Archive(spark, settings.lake_root, self._late_ms)
-        self._voltages = Voltages(self._limits, self._archive)
-        self._runs = Runs(self._limits, self._archive)
-        self._clocks = Clocks(self._limits, self._archive)
-        self._habits = (
-            Spikes(self._limits), DayHabits(NIGHT, self._limits), DayHabits(EXPORT, self._limits),
-        )  # fmt: skip
-        self.strangers = Strangers(spark, settings)
-        self._outbox, self._timer_outbox = (Outbox(settings) if tells else SilentOutbox() for _ in range(2))
+        self._outbox = Outbox(settings) if tells else SilentOutbox()
         self._writer = Writer(settings.postgres_url, PIPELINE)
-        self._timer_writer = Writer(settings.postgres_url, PIPELINE)
+        self._intake = Intake(self._archive, self._writer, self._late_ms)
+        watches = "watch" in self.stages
+        self._arrivals = ArrivalsPass(self._limits, self._archive, watches=watches, by_arrival=by_arrival)
+        self._settlement = SettlementPass(self._limits, self._archive, watches=watches)
+        self._arrivals_pace = DutyCycle(share=0.25, most_seconds=30)
+        self._settlement_pace = DutyCycle(share=0.15)
+        self._passes = passes
+        self.strangers = Strangers(spark, settings)
+        self._lock = threading.Lock()
+        self._begin(settings)
+
+    def _begin(self, settings: Settings) -> None:
+        self._arrived = 0  # the newest arrival that this process has appended
+        self._watermark: int | None = None  # all that arrived before it is in the lake
+        self._judged: int | None = None  # the watermark as of which silences were judged
+        self._noted = -1  # the version of the lake that is noted as taken in
+        self._newest: int | None = None  # the newest time of a reading in the lake; None: not known
+        self._forget()
         ensure_schema(settings.postgres_url)
         self._writer.open()
+        with self._writer.work() as work:
+            self._position = {name: load_position(work, name) for name in (ARRIVALS, SETTLEMENT)}
+
+    def _forget(self) -> None:
+        """What others have appended is not known: whatever may have come, has."""
+        self._version = -1  # of the lake, as this process left it
+        self._newest = None
+        self._stragglers = True  # readings may have come behind the settlement
+        self._too_late = True  # readings to be set aside may have come
 
     @property
     def fields(self) -> Sequence[str]:
         """What of a reading it needs: everything as soon as it is kept or shown."""
         return ALL_FIELDS if {"archive", "latest"} & set(self.stages) else native.FIELDS
 
+    @property
+    def settled_ms(self) -> int:
+        """Readings before this time (epoch ms) are in the quarter-hours, those from it on wait for their time."""
+        return self._position[SETTLEMENT].settled_ms
+
     def process(self, batch: DataFrame, number: int) -> None:
         """Take in one micro-batch; repeating it changes nothing, whatever its number is then."""
-        with self._writer.work() as work:
-            before = load_marks(work, self._job)
-            with held(fresh_readings(batch, before)) as fresh, self._asking(fresh) as asking:
-                reached = reached_marks(fresh, self._late_ms)
-                fresh = each_once(fresh) if reached.repeated else fresh
-                with self._archived(work, fresh, reached, before):
-                    if reached.count and self.stages != ("archive",):
-                        timely = self._timely(work, fresh, reached.late)
-                        asked = asking.result() if asking is not None else None
-                        if asked is None or asked.readings is not timely:
-                            asked = self._ask(timely)
-                        self._tables(work, asked, reached.count)
-                self._outbox.confirm()
-                save_marks(work, self._job, reached.marks)
-        self._was_large = is_large(reached.count)
-        self.strangers.took(number, reached.count)
+        with self._lock, self._writer.exclusive():
+            if "archive" in self.stages:
+                count = self._append(batch)
+                self._pass_if_due()
+            else:
+                count = self._take_alone(batch)
+        self.strangers.took(number, count)
 
-    def take_again(self, read: Callable[[], DataFrame], also: Callable[[Work], None]) -> None:
-        """Take in readings that the lake holds, whether the tables have them or not: the same code, no marks.
+    def settle(self, until_ms: int | None = None) -> None:
+        """Take in what the lake got, and settle it up to a time; without one all of it, whether its time has come or not."""
+        if "archive" in self.stages:
+            with self._lock, self._writer.exclusive():
+                self._pass_arrivals()
+                self._settle(until_ms)
+                self._note_taken_in()
 
-        `read` is asked when nobody else writes these tables any more; `also` ends the same transaction.
+    def tick(self, watermark_ms: int | None) -> None:
+        """Find what time alone tells: all that arrived before the watermark (epoch ms) is in the lake, None if that is not known.
+
+        While a batch is under way it is done behind that batch.
         """
-        with self._writer.work() as work, held(read()) as readings:
-            count, late = counts(readings, self._late_ms)
-            take_back(work, readings, self._late_ms)
-            self._tables(work, self._ask(self._timely(work, readings, late)), count, again=True)
-            self._outbox.confirm()
-            also(work)
-
-    def _timely(self, work: Work, readings: DataFrame, late: int) -> DataFrame:
-        """Without those that came too late, which are set aside."""
-        if not late:
-            return readings
-        set_aside(work, readings, self._late_ms)
-        return readings.where(~too_late(self._late_ms))
-
-    @contextmanager
-    def _archived(self, work: Work, fresh: DataFrame, reached: Reached, before: list[Mark]) -> Iterator[None]:
-        """The lake takes the readings in beside the block: it is written by Spark while the tables wait for Python and Postgres.
-
-        The lake is one, whichever stages run together: what another job of ours has put there stays out, also if it was
-        killed before it could save its marks.
-        """
-        if "archive" not in self.stages:
-            yield
-            return
-        stored = load_marks(work, LAKE)
-        lake = later_marks(stored, self._archive.newest_marks())
-        if not set(lake) <= set(before):
-            fresh = unmarked(fresh, lake)
-            reached = reached_marks(fresh)
-        marks = moved(lake, reached.marks)
-        with self._archive.appending(fresh, reached.count, marks):
-            yield
-        save_marks(work, LAKE, [*(set(lake) - set(stored)), *marks])
-
-    def tick(self, now_ms: int, caught_up: bool) -> None:
-        """Find what time alone tells. With a backlog nothing can be said: the messages may just not be read yet."""
-        if "watch" not in self.stages or not caught_up:
-            return
-        with self._timer_writer.work() as work:
-            watch.write_alerts(work, self._timer_outbox, [((), lasting(work, now_ms, self._limits))])
-            self._timer_outbox.confirm()
+        if watermark_ms is not None:
+            self._watermark = watermark_ms
+        if "archive" in self.stages and self._lock.acquire(blocking=False):
+            try:
+                with self._writer.exclusive():
+                    self._pass_if_due()
+            finally:
+                self._lock.release()
 
     def write_alerts(self, find: Callable[[Work], Sequence[Alert]]) -> None:
         """Alerts that neither a batch nor the clock tells."""
-        with self._writer.work() as work:
-            watch.write_alerts(work, self._outbox, [((), find(work))])
-            self._outbox.confirm()
+        with self._lock:
+            self._write_alerts(find)
+
+    def judge_silences(self, as_of_ms: int) -> None:
+        """Who is silent as of this time, by the arrivals that were passed over."""
+        with self._lock:
+            self._write_alerts(lambda work: lasting(work, as_of_ms, self._limits))
+
+    def take_again(
+        self, read: Callable[[], DataFrame], also: Callable[[Work], None], *, only_settled: bool = False
+    ) -> None:
+        """Take in readings that the lake holds, whether the tables have them or not: the same code, no positions.
+
+        `read` is asked when nobody else writes these tables any more; `also` ends the same transaction. With
+        `only_settled` the readings whose time has not come go on waiting.
+        """
+        with self._lock, self._writer.exclusive(), held(read()) as readings:
+            _, late = counts(readings, self._late_ms)
+            with self._writer.work() as work:
+                until = load_position(work, SETTLEMENT).settled_ms if only_settled else None
+                take_back(work, readings, self._late_ms)
+                if late:
+                    set_aside(work, readings, self._late_ms)
+                timely = readings.where(~too_late(self._late_ms)) if late else readings
+                self._arrivals.evaluate(work, self._outbox, timely)
+                with self._archive.until(until):
+                    due = timely if until is None else timely.where(F.unix_millis("at") < until)
+                    self._settlement.evaluate(work, self._outbox, due, again=True)
+                self._outbox.confirm()
+                also(work)
 
     def told(self) -> dict[str, int]:
         """How many records each topic was told."""
@@ -180,79 +184,112 @@ class StoreJob:
 
     def close(self) -> None:
         self._writer.close()
-        self._timer_writer.close()
 
-    def _ask(self, readings: DataFrame) -> "_Asked":
-        moments = native.moments(readings)
-        return _Asked(readings, moments, native.cells(moments, self._limits))
+    def _append(self, batch: DataFrame) -> int:
+        if self._archive.version() != self._version:
+            self._forget()
+        appended = self._intake.take(batch, self.settled_ms)
+        self._arrived = max(self._arrived, appended.arrived or 0)
+        self._stragglers = self._stragglers or appended.before > 0
+        self._too_late = self._too_late or appended.too_late > 0
+        if self._newest is not None:
+            self._newest = max(self._newest, appended.newest or 0)
+        self._version = self._archive.version()
+        return appended.count
+
+    def _pass_if_due(self) -> None:
+        if not self._passes:
+            return
+        watermark = self._watermark
+        if self._arrivals_pace.is_due() or self._position[ARRIVALS].version == self._archive.version():
+            self._pass_arrivals()
+            self._judge_as_of(watermark)
+        until = max(self._arrived - GRACE_MS, (watermark or 0) - GRACE_MS, self.settled_ms)
+        if self._has_unsettled() and self._settlement_is_due(until):
+            self._settle(until)
+        self._note_taken_in()
+
+    def _judge_as_of(self, watermark: int | None) -> None:
+        """The arrivals before it have been passed over."""
+        if "watch" in self.stages and watermark is not None and watermark != self._judged:
+            self._write_alerts(lambda work: lasting(work, watermark, self._limits))
+            self._judged = watermark
+
+    def _note_taken_in(self) -> None:
+        """While nothing of the lake waits for its time, its marks are those of the tables, too."""
+        positions = {position.version for position in self._position.values()}
+        if positions == {self._version} and not self._has_unsettled() and self._noted != self._version:
+            with self._writer.work() as work:
+                save_marks(work, TABLES, load_marks(work, LAKE))
+            self._noted = self._version
+
+    def _has_unsettled(self) -> bool:
+        return self._stragglers or self._newest is None or self._newest >= self.settled_ms
+
+    def _settlement_is_due(self, until_ms: int) -> bool:
+        slot_is_over = slot_of(until_ms - SLOT_MARGIN_MS) >= self.settled_ms
+        is_live = time.time_ns() // 1_000_000 - until_ms < LIVE_MS
+        return self._settlement_pace.is_due() or (slot_is_over and is_live)
+
+    def _pass_arrivals(self) -> None:
+        """Take what the lake got since the last time."""
+        if "latest" not in self.stages:
+            return
+        version = self._archive.version()
+        with self._passing(ARRIVALS, self._arrivals_pace) as (work, before):
+            if before.version == version:
+                return
+            readings = self._archive.added(before.version, version)
+            if self._too_late:
+                set_aside(work, readings, self._late_ms)
+                readings = readings.where(~too_late(self._late_ms))
+            self._arrivals.evaluate(work, self._outbox, readings)
+            self._reach(work, ARRIVALS, LakePosition(version))
+        self._too_late = False
+
+    def _settle(self, until_ms: int | None) -> None:
+        """Settle what lies before this time; None: all that is there."""
+        if "profile" not in self.stages:
+            return
+        version = self._archive.version()
+        with self._passing(SETTLEMENT, self._settlement_pace) as (work, before):
+            if self._newest is None:
+                self._newest = self._archive.newest_since(before.settled_ms)
+            until = max(before.settled_ms, self._newest + 1 if until_ms is None else until_ms)
+            readings = self._archive.unsettled(before, version, until, stragglers=self._stragglers)
+            with self._archive.until(until):
+                self._settlement.evaluate(work, self._outbox, readings)
+            self._reach(work, SETTLEMENT, LakePosition(version, until))
+        self._stragglers = False
 
     @contextmanager
-    def _asking(self, readings: DataFrame) -> Iterator["Beside[_Asked] | None"]:
-        """Plans for the cells while Spark reads the readings, if the batch is likely to be large, as the last one was."""
-        if not self._was_large or self.stages == ("archive",):
-            yield None
-            return
-        with ExitStack() as kept:
+    def _passing(self, name: str, pace: DutyCycle) -> Iterator[tuple[Work, LakePosition]]:
+        """A transaction, and the position that the pass goes on from."""
+        began = time.monotonic()
+        with self._writer.work() as work:
+            yield work, load_position(work, name)
+        pace.ran(time.monotonic() - began)
 
-            def plan() -> _Asked:
-                asked = self._ask(readings)
-                return replace(asked, kept=kept.enter_context(held(asked.cells)))
+    def _reach(self, work: Work, name: str, position: LakePosition) -> None:
+        """What was written is committed together with the position that it reaches, when Kafka has what was published."""
+        self._outbox.confirm()
+        save_position(work, name, position)
+        self._position[name] = position
 
-            planning = Beside(plan, "strom-plan")
-            try:
-                yield planning
-            finally:
-                planning.join()
+    def _take_alone(self, batch: DataFrame) -> int:
+        """Without a lake: what comes is settled at once."""
+        with self._writer.work() as work:
+            before = load_marks(work, self._job)
+        with held(fresh_readings(batch, before)) as fresh:
+            reached = reached_marks(fresh, self._late_ms)
+            readings = each_once(fresh) if reached.repeated else fresh
+            with self._writer.work() as work:
+                self._settlement.evaluate(work, self._outbox, readings)
+                self._outbox.confirm()
+                save_marks(work, self._job, reached.marks)
+        return reached.count
 
-    def _tables(self, work: Work, asked: "_Asked", count: int, *, again: bool = False) -> None:
-        """`again`: also what is as it was is judged by the rules that hold now."""
-        with uncollected():
-            for portion in portions(asked.cells, count, asked.kept):
-                if portion.cells:
-                    self._portion(
-                        work, portion.of(asked.readings), portion.of(asked.moments), portion.cells, again
-                    )
-
-    def _portion(
-        self, work: Work, fresh: DataFrame, moments: DataFrame, cells: Sequence[Cell], again: bool
-    ) -> None:
-        own = latest.by_meter(cells)
-        old = load_states(work, own)
-        new = {meter: latest.next_state(old.get(meter), cells) for meter, cells in own.items()}
-        if "latest" in self.stages:
-            latest.write_latest(work, self._outbox, own, latest.newest_readings(fresh), new)
-        if "profile" in self.stages:
-            others = update_statistics(work, own, old, self._archive)
-            updates = update_series(work, moments, cells, self._archive, self._limits)
-            intervals = {meter: state.interval_s for meter, state in new.items()}
-            written = profile_rows.write_rows(work, self._outbox, updates, intervals)
-            profile_rows.tell_statistics(work, self._outbox, others - written.changed.keys())
-            profile_rows.write_gaps(work, updates)
-            update_tariffs(work, fresh, cells, self._archive, self._limits, intervals)
-            if "watch" in self.stages:
-                rows = written.judged if again else written.changed
-                self._watch(work, (fresh, moments), own, (old, new), (updates, rows))
-
-    def _watch(
-        self,
-        work: Work,
-        frames: tuple[DataFrame, DataFrame],
-        own: Mapping[str, Any],
-        states: Any,
-        profile: tuple[Sequence[Update], Changed],
-    ) -> None:
-        fresh, moments = frames
-        old, new = states
-        updates, changed = profile
-        found = [
-            self._voltages.judged(work, own, old, new),
-            watch.counter_falls(updates, self._limits),
-            watch.counter_jumps(updates, self._limits),
-            self._runs.judged(work, moments, own, old),
-            self._clocks.judged(work, fresh, own, old, new),
-            *(habit.judged(work, changed, new) for habit in self._habits),
-        ]
-        if self._by_arrival:
-            silences = Silences(self._limits, load_open(work, SILENT))
-            found.append(silences.ended(own, old, new, lambda meters: arrivals(fresh, meters)))
-        watch.write_alerts(work, self._outbox, found)
+    def _write_alerts(self, find: Callable[[Work], Sequence[Alert]]) -> None:
+        with self._writer.work() as work:
+            watch.write_alerts(work, self._outbox, [((), find(work))])
+            self._outbox.confirm()

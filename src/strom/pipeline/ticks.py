@@ -38,7 +38,7 @@ class Ticks:
                 self._expire(self._side, now_ms, raw, side)
             if self._store is not None and store is not None and self._caught_up is not None:
                 self._store.strangers.look(store)
-                self._store.tick(now_ms, self._caught_up.tells(raw, side, store))
+                self._store.tick(now_ms if self._caught_up.tells(raw, side, store) else None)
         except StromError as error:
             log.warning("silences and missing parts are judged later: %s", error)
 

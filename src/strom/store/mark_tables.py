@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from strom.store.writes import Work
 
 LAKE = "lake"  # whose marks tell what the lake holds
+TABLES = "tables"  # and these, what the tables do: nothing before them waits for its time
 
 
 @dataclass(frozen=True, slots=True)

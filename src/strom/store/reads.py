@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 
 from strom.domain.statistics import QUANTITIES
 from strom.store.asking import asking, unanswered
+from strom.store.mark_tables import LAKE
 from strom.store.schema import connect
 
 _IDLE = 4
@@ -189,10 +190,10 @@ def table_counts(url: str) -> dict[str, int]:
     return {"load_profile": int(row[0]), "alerts": int(row[1])} if row else {}
 
 
-def taken_in(url: str) -> dict[int, int]:
-    """Per raw partition the highest offset whose reading is in the tables."""
+def taken_in(url: str, job: str = LAKE) -> dict[int, int]:
+    """Per raw partition the highest offset whose reading is in the lake, or with `TABLES` in all tables as well."""
     with asking(url) as connection:
         rows = connection.execute(
-            "SELECT raw_partition, max(raw_offset) FROM pipeline_marks GROUP BY 1"
+            "SELECT raw_partition, max(raw_offset) FROM pipeline_marks WHERE job = %s GROUP BY 1", (job,)
         ).fetchall()
     return {int(partition): int(offset) for partition, offset in rows}

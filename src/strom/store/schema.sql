@@ -165,6 +165,17 @@ CREATE TABLE IF NOT EXISTS pipeline_marks (      -- how far each raw partition h
     PRIMARY KEY (job, topic, raw_partition, partition)
 );
 
+CREATE TABLE IF NOT EXISTS lake_positions (      -- how far each pass over the lake's readings is
+    pass           text PRIMARY KEY,             -- arrivals or settlement
+    version        bigint NOT NULL,              -- readings of later versions of the lake are not taken in yet
+    settled        bigint NOT NULL               -- readings with `at` before it are settled, those from it on wait for their time
+);
+
+CREATE TABLE IF NOT EXISTS settled_meters (      -- up to where a meter's readings are settled
+    meter          text PRIMARY KEY,
+    newest         bigint NOT NULL               -- the latest settled `at`
+) WITH (fillfactor = 70);
+
 CREATE TABLE IF NOT EXISTS meter_states (
     meter          text PRIMARY KEY,
     newest         bigint NOT NULL,              -- the latest `at`

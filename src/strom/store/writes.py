@@ -55,6 +55,7 @@ class Writer:
         self._url = url
         self._name = name
         self._connection: psycopg.Connection | None = None
+        self._is_exclusive = False
 
     def __enter__(self) -> Self:
         return self
@@ -63,8 +64,32 @@ class Writer:
         self.close()
 
     @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep all other writers of these tables out for several pieces of work, with no transaction open between them.
+
+        The lock goes with the connection: where that is lost, no piece of work follows.
+        """
+        with _as_sentence():
+            connection = self._ready()
+            connection.execute("SELECT pg_advisory_lock(%s, hashtext(current_schema()))", (WORK_LOCK,))
+        self._is_exclusive = True
+        try:
+            yield
+        finally:
+            self._is_exclusive = False
+            if self._connection is connection and not connection.closed:
+                with _as_sentence():
+                    connection.execute(
+                        "SELECT pg_advisory_unlock(%s, hashtext(current_schema()))", (WORK_LOCK,)
+                    )
+
+    @contextmanager
     def work(self) -> Iterator[Work]:
         """All of it is written, or nothing."""
+        if self._is_exclusive and (self._connection is None or self._connection.closed):
+            raise StromError(
+                "the connection to Postgres was lost; what was under way is done again.", exit_code=1
+            )
         connection = self._ready()
         try:
             with connection.transaction():
@@ -74,9 +99,7 @@ class Writer:
                 yield Work(connection)
         except psycopg.OperationalError as error:
             self.close()
-            raise StromError(
-                f"Postgres stopped answering ({' '.join(str(error).split())}).", exit_code=1
-            ) from error
+            raise _stopped_answering(error) from error
         except BaseException:
             self.close()
             raise
@@ -95,3 +118,15 @@ class Writer:
             self._connection = connect(self._url, self._name)
             self._connection.autocommit = True
         return self._connection
+
+
+@contextmanager
+def _as_sentence() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        raise _stopped_answering(error) from error
+
+
+def _stopped_answering(error: psycopg.Error) -> StromError:
+    return StromError(f"Postgres stopped answering ({' '.join(str(error).split())}).", exit_code=1)

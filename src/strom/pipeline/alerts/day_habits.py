@@ -16,7 +16,7 @@ from strom.pipeline.profile_rows import Changed
 from strom.settings import RuleSettings
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.habit_tables import LEAST_IMPORT, SUM_EXPORT, exporters, last_slots, sums_in
-from strom.store.meter_tables import MeterState
+from strom.store.position_tables import Settled
 from strom.store.writes import Work
 
 DayKey = tuple[str, date]
@@ -44,7 +44,7 @@ class DayHabits:
         self._zone = limits.timezone
 
     def judged(
-        self, work: Work, changed: Changed, new: Mapping[str, MeterState]
+        self, work: Work, changed: Changed, new: Mapping[str, Settled]
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
         touched = self._touched(changed, new)
@@ -70,7 +70,7 @@ class DayHabits:
             for alert in self._habit.alerts(meter, own, since[meter], self._of(meter), self._zone)
         ]
 
-    def _touched(self, changed: Changed, new: Mapping[str, MeterState]) -> dict[str, date]:
+    def _touched(self, changed: Changed, new: Mapping[str, Settled]) -> dict[str, date]:
         """The first day of each meter of which something changed and which may be over."""
         found: dict[str, date] = {}
         for meter, start in changed:

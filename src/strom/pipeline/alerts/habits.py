@@ -13,7 +13,7 @@ from strom.pipeline.profile_rows import Changed
 from strom.settings import RuleSettings
 from strom.store.alert_tables import Scope, load_alerts
 from strom.store.habit_tables import high_imports, imports_in, last_slots
-from strom.store.meter_tables import MeterState
+from strom.store.position_tables import Settled
 from strom.store.writes import Work
 
 MWH_PER_W = 250  # of a quarter-hour
@@ -30,7 +30,7 @@ class Spikes:
         self._limits = limits
 
     def judged(
-        self, work: Work, changed: Changed, new: Mapping[str, MeterState]
+        self, work: Work, changed: Changed, new: Mapping[str, Settled]
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
         since = self._since(work, changed, new)
@@ -47,7 +47,7 @@ class Spikes:
             alert for meter, own in spikes.items() for alert in spike_alerts(meter, own, last[meter], zone)
         ]
 
-    def _since(self, work: Work, changed: Changed, new: Mapping[str, MeterState]) -> dict[str, int]:
+    def _since(self, work: Work, changed: Changed, new: Mapping[str, Settled]) -> dict[str, int]:
         """From where on the spikes of a meter are to be judged; meters where none can be or have been are left out."""
         first: dict[str, int] = {}
         matter: set[str] = set()

@@ -21,7 +21,7 @@ from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
 from strom.settings import RuleSettings
 from strom.store.alert_tables import Scope
-from strom.store.meter_tables import MeterState
+from strom.store.position_tables import Settled
 from strom.store.run_tables import Key, load_open_runs, load_runs, save_runs
 from strom.store.writes import Work
 
@@ -47,7 +47,7 @@ class Runs:
         work: Work,
         moments: DataFrame,
         cells: Mapping[str, Sequence[Cell]],
-        old: Mapping[str, MeterState],
+        old: Mapping[str, Settled],
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
         odd = {meter for meter, own in cells.items() if any(cell["odd"] for cell in own)}
@@ -113,7 +113,7 @@ class Runs:
         return _collected(native.moments(self._archive.read_since(since)))
 
 
-def _late(cells: Mapping[str, Sequence[Cell]], old: Mapping[str, MeterState]) -> dict[str, int]:
+def _late(cells: Mapping[str, Sequence[Cell]], old: Mapping[str, Settled]) -> dict[str, int]:
     """The earliest reading of each meter that does not lie after all before it."""
     firsts = {meter: own[0]["first_t"] for meter, own in cells.items() if meter in old}
     return {meter: first for meter, first in firsts.items() if first <= old[meter].newest}

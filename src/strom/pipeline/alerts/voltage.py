@@ -26,7 +26,7 @@ from strom.pipeline.windows import lake_moments_in
 from strom.settings import RuleSettings
 from strom.store import alert_tables as tables
 from strom.store.alert_tables import Scope, Window
-from strom.store.meter_tables import MeterState
+from strom.store.position_tables import Settled
 from strom.store.writes import Work
 
 Key = tuple[str, int]  # meter and window
@@ -43,8 +43,8 @@ class Voltages:
         self,
         work: Work,
         cells: Mapping[str, Sequence[Cell]],
-        old: Mapping[str, MeterState],
-        new: Mapping[str, MeterState],
+        old: Mapping[str, Settled],
+        new: Mapping[str, Settled],
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
         over = self._windows_over(work, cells, old, new)
@@ -72,8 +72,8 @@ class Voltages:
         self,
         work: Work,
         cells: Mapping[str, Sequence[Cell]],
-        old: Mapping[str, MeterState],
-        new: Mapping[str, MeterState],
+        old: Mapping[str, Settled],
+        new: Mapping[str, Settled],
     ) -> dict[str, set[int]]:
         """Store the sums; returns the windows that are over and were not judged before on just these readings."""
         current = {meter: window_of(new[meter].newest) for meter in cells}
@@ -122,7 +122,7 @@ def _is_bad(window: Window, bounds: VoltageBounds) -> bool:
 
 
 def _sums(
-    cells: Mapping[str, Sequence[Cell]], old: Mapping[str, MeterState]
+    cells: Mapping[str, Sequence[Cell]], old: Mapping[str, Settled]
 ) -> tuple[dict[Key, Window], set[Key]]:
     """Sums of the windows in the batch, and those of which an earlier part was counted before: they are late."""
     sums: dict[Key, Window] = {}

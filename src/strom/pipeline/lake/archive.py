@@ -1,20 +1,23 @@
 """Keeps every reading in the Delta table `readings`, typed and by date; reads it back for meters that need it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.domain.reading import NUMBER_FIELDS
-from strom.pipeline.beside import Beside
 from strom.pipeline.given import given
 from strom.pipeline.lake import commit_marks
 from strom.pipeline.late import NEVER_LATE_MS, too_late
 from strom.store.mark_tables import Mark
+from strom.store.position_tables import NOTHING_SETTLED, LakePosition
 
 TABLE = "readings"
+MOST_NAMED = 200  # meters that a predicate names one by one
 SMALL_BATCH = 50_000  # readings that fit one file: a micro-batch makes one file a day, not one per task
+
+_LAST_MS = 253_402_300_800_000  # the year 10000, beyond every reading
 
 PROPERTIES = {
     # Files are joined beside the stream (`upkeep.py`); Delta's own way would do it within an append.
@@ -41,7 +44,7 @@ class Archive:
         self.path = f"{root.rstrip('/')}/{TABLE}"
         self._made = False
         self._newest: tuple[int, list[Mark]] | None = None  # as of a version, the marks of the last append
-        self._running: Beside[None] | None = None
+        self._until_ms: int | None = None
 
     def append(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> None:
         """Add these readings. What the lake holds already must not be among them."""
@@ -54,18 +57,10 @@ class Archive:
         rows.write.format("delta").mode("append").option(commit_marks.OPTION, told).save(self.path)
         self._newest = (commit_marks.version(self.spark, self.path), list(marks))
 
-    @contextmanager
-    def appending(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> Iterator[None]:
-        """Append beside the work of the block; behind it, and whenever the block reads the lake, it is there."""
-        self._running = Beside(lambda: self.append(fresh, count, marks), "strom-archive")
-        try:
-            yield
-        except BaseException:
-            self._running.join()
-            raise
-        finally:
-            running, self._running = self._running, None
-        running.result()
+    def version(self) -> int:
+        """The table's newest one."""
+        self.ensure()
+        return commit_marks.version(self.spark, self.path)
 
     def newest_marks(self) -> list[Mark]:
         """What the last append has reached, whoever made it; the tables may not know of it, if it was killed right then."""
@@ -75,19 +70,66 @@ class Archive:
             self._newest = (version, commit_marks.newest_marks(self.spark, self.path))
         return self._newest[1]
 
-    def read_since(self, since: dict[str, int | None]) -> DataFrame:
-        """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late."""
-        if self._running is not None:
-            self._running.result()
+    @contextmanager
+    def until(self, until_ms: int | None) -> Iterator[None]:
+        """Within the block `read_since` gives no readings from this time on."""
+        self._until_ms = until_ms
+        try:
+            yield
+        finally:
+            self._until_ms = None
+
+    def read_since(self, since: Mapping[str, int | None]) -> DataFrame:
+        """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late.
+
+        Days, times and meters stand there as literals too: by them files are left out before any is opened.
+        """
         rows = [(meter, -1 if time is None else time) for meter, time in since.items()]
         wanted = F.broadcast(given(self.spark, rows, "wanted string, since bigint"))
         first = min(time for _, time in rows)
+        meters = sorted(since)
+        named = (
+            F.col("meter").isin(meters)
+            if len(meters) <= MOST_NAMED
+            else F.col("meter").between(meters[0], meters[-1])
+        )
         return (
             self.rows()
-            .where(F.col("date") >= F.to_date(F.timestamp_millis(F.lit(max(first, 0)))))
-            .where(~too_late(self._late_ms))
+            .where(_between(first + 1, self._until_ms) & named & ~too_late(self._late_ms))
             .join(wanted, (F.col("meter") == F.col("wanted")) & (F.unix_millis("at") > F.col("since")))
         )
+
+    def added(self, after: int, upto: int) -> DataFrame:
+        """What was appended after one version up to another; joined files add nothing."""
+        if after >= upto:
+            return self.rows().where("false")
+        if after < 0:
+            return self.rows()
+        return (
+            self.spark.read.format("delta")
+            .option("readChangeFeed", "true")
+            .option("startingVersion", after + 1)
+            .option("endingVersion", upto)
+            .load(self.path)
+            .where("_change_type = 'insert'")
+        )
+
+    def newest_since(self, since_ms: int) -> int:
+        """The latest `at` (epoch ms) of all readings from this time on; the time itself if there are none."""
+        newest = self.rows().where(_between(since_ms, None)).agg(F.unix_millis(F.max("at"))).collect()[0][0]
+        return since_ms if newest is None else int(newest)
+
+    def unsettled(
+        self, position: LakePosition, version: int, until_ms: int, *, stragglers: bool
+    ) -> DataFrame:
+        """Readings before `until_ms` that are not settled: those whose time has come, and those that came behind it."""
+        waited = self.rows().where(_between(position.settled_ms, until_ms)).select(*COLUMNS)
+        if stragglers and position.settled_ms > NOTHING_SETTLED:
+            behind = self.added(position.version, version).where(
+                _between(NOTHING_SETTLED, position.settled_ms)
+            )
+            waited = waited.unionByName(behind.select(*COLUMNS))
+        return waited.where(~too_late(self._late_ms))
 
     def rows(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.path)
@@ -120,3 +162,15 @@ def _type(name: str) -> str:
 
 
 SCHEMA = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))
+
+
+def _between(since_ms: int, until_ms: int | None) -> Column:
+    """Readings from one time up to another, with the days that they can lie in; the literals prune partitions and files."""
+    found = F.lit(True)
+    if since_ms > 0:
+        since = F.timestamp_millis(F.lit(since_ms))
+        found = found & (F.col("date") >= F.to_date(since)) & (F.col("at") >= since)
+    if until_ms is not None and until_ms < _LAST_MS:
+        until = F.timestamp_millis(F.lit(max(until_ms, 0)))
+        found = found & (F.col("date") <= F.to_date(until)) & (F.col("at") < until)
+    return found

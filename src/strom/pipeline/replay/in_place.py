@@ -61,9 +61,8 @@ class InPlace:
         def read() -> DataFrame:
             return of_meters(in_span(self._lake.readings(), self._plan.since, self._plan.until), group)
 
-        job.take_again(
-            read, lambda work: tables.save_progress(work, self._progress(group[-1], readings, False))
-        )
+        done = self._progress(group[-1], readings, False)
+        job.take_again(read, lambda work: tables.save_progress(work, done), only_settled=True)
 
     def _counts(self) -> dict[str, int]:
         """Readings per meter from the beginning of the span to the end of the lake: a series is redone to its end."""

@@ -26,6 +26,7 @@ from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.store import replay_tables as tables
 from strom.store.mark_tables import Mark
+from strom.store.position_tables import ARRIVALS, SETTLEMENT, LakePosition, save_position
 from strom.store.replay_tables import SWAPPED, Progress
 from strom.store.schema import drop_schema, ensure_schema
 from strom.store.writes import Work, Writer
@@ -128,7 +129,7 @@ class Into:
         """Silences are told by arrivals, which no piece has seen in their order."""
         complete = replace(progress, complete=True)
         job.write_alerts(lambda work: ended_silences(work, readings, self._settings))
-        self._tick(job, complete.lake_version)
+        self._reach(job, complete.lake_version)
         with Writer(self._settings.postgres_url) as writer, writer.work() as work:
             tables.save_progress(work, complete)
         return complete
@@ -150,7 +151,7 @@ class Into:
             with Writer(self._settings.postgres_url) as writer, writer.work() as work:
                 tables.save_progress(work, progress)
                 tables.save_lake_marks(work, jobs, marks)
-            self._tick(job, version)
+            self._reach(job, version)
         self._report(f"{sum(counts.values()):,} readings came meanwhile and are in, too")
         return progress
 
@@ -166,12 +167,19 @@ class Into:
         )
         return done
 
-    def _tick(self, job: StoreJob, version: int | None) -> None:
-        """Who is silent, as of the newest arrival of any meter."""
+    def _reach(self, job: StoreJob, version: int | None) -> None:
+        """All up to this version is settled; who is silent is told as of the newest arrival of any meter."""
         readings = in_span(self._lake.readings(version), self._plan.since, self._plan.until)
-        newest = readings.agg(F.unix_millis(F.max("received"))).collect()[0][0]
-        if newest is not None:
-            job.tick(newest, caught_up=True)
+        arrived, newest = readings.agg(
+            *(F.unix_millis(F.max(each)) for each in ("received", "at"))
+        ).collect()[0]
+        if newest is None:
+            return
+        job.judge_silences(arrived)
+        version = self._lake.version() if version is None else version
+        with Writer(self._settings.postgres_url) as writer, writer.work() as work:
+            save_position(work, ARRIVALS, LakePosition(version))
+            save_position(work, SETTLEMENT, LakePosition(version, newest + 1))
 
     def _readings(self, progress: Progress) -> DataFrame:
         if progress.source == LAKE:
