@@ -121,8 +121,11 @@ class Pipeline:
         queries += [kept_side] if kept_side is not None else []
         self._begin(spark, store, own, on_ready)
         ticking = self._in_background("strom-ticks", lambda: self._tick(ticks, raw, kept_side, kept_store))
-        while not self._stop.wait(LOOK_SECONDS):
-            _check(spark, queries)
+        try:
+            while not self._stop.wait(LOOK_SECONDS):
+                _check(spark, queries)
+        finally:
+            self._stop.set()  # for what runs in the background
         log.info("the pipeline stops")
         for each in (kept_side, kept_store):
             if each is not None and each.query is not None:
