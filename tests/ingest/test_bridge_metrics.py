@@ -4,11 +4,17 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 
+from strom.backoff import Backoff
+from strom.ingest.bridge import Bridge
+from strom.ingest.broker_watch import BrokerWatch
 from strom.settings import MqttSettings, Settings
 from strom.stack.supervisor import Stack
+from strom.streams.admin import ensure_contract_topics
 from tests.conftest import free_ports, settings_in
 from tests.ingest.bridging import (
     Publisher,
@@ -44,6 +50,45 @@ def test_the_page_tells_what_was_carried_and_what_waits(settings: Settings, topi
         assert metric(settings, "received_total") == metric(settings, "forwarded_total") == 100
         assert (metric(settings, "connected"), metric(settings, "holding")) == (1, 0)
         until(lambda: metric(settings, "in_flight") == 0)
+
+
+def test_background_work_that_fails_is_told_counted_and_goes_on(
+    settings: Settings, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker's statistics and the look for the topics; the injected failure stands for a fault of ours."""
+    failing = {"broker-watch": 2, "topic-gate": 1}
+
+    def fail(work: str) -> None:
+        if failing[work]:
+            failing[work] -= 1
+            raise ValueError(f"injected into {work}")
+
+    def follow(watch: BrokerWatch, backoff: Backoff) -> None:
+        fail("broker-watch")
+        followed(watch, backoff)
+
+    def ensure(*given: Any, **named: Any) -> list[str]:
+        fail("topic-gate")
+        return ensure_contract_topics(*given, **named)
+
+    followed = BrokerWatch._follow
+    monkeypatch.setattr(BrokerWatch, "_follow", follow)
+    monkeypatch.setattr("strom.ingest.gate.ensure_contract_topics", ensure)
+    ready = Event()
+    bridge = Bridge(settings, ready.set)
+    thread = Thread(target=bridge.run)
+    thread.start()
+    try:
+        assert ready.wait(60), "the bridge is ready, although its gate failed once"
+        publish_all(settings, topic, payloads(10))
+        await_raw(settings, topic, 10)
+        until(lambda: bridge._watch.tellings, "the broker's statistics arrive")
+    finally:
+        bridge.stop()
+        thread.join()
+    assert bridge.counters.background_restarts == 3
+    for work in ("broker-watch", "topic-gate"):
+        assert f"{work} failed (ValueError: injected into {work}); it is started again in" in caplog.text
 
 
 def test_a_line_that_goes_dead_without_a_word_is_noticed_and_nothing_is_lost(

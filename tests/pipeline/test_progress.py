@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from pyspark.sql import SparkSession
@@ -64,6 +65,46 @@ def test_a_backlog_is_done_when_each_record_has_an_outcome(settings: Settings) -
     anew = Backlog(settings)
     assert not anew.is_done()
     assert anew.is_done({0: 3, 1: 1, 2: 2, 3: 0})  # as the query itself tells
+
+
+def test_dead_letters_that_keep_coming_hold_up_nobody(settings: Settings) -> None:
+    put(settings, topics.RAW, 0, "")
+    backlog = Backlog(settings)
+    asked, enough = Event(), Event()
+
+    def ask() -> None:
+        assert not backlog.is_done()
+        asked.set()
+
+    def bury() -> None:
+        producer = open_producer(settings, "strom-test")
+        while not enough.wait(0.02):
+            producer.produce(topics.DEAD_LETTER, b"x", headers=[(topics.HEADER_ORIGIN, "elsewhere/0/1")])
+            producer.poll(0)
+        producer.flush(60)
+
+    asking, burying = Thread(target=ask, daemon=True), Thread(target=bury, daemon=True)
+    burying.start()
+    asking.start()
+    try:
+        assert asked.wait(60), "it reads on and on"
+    finally:
+        enough.set()
+        burying.join()
+    put(settings, topics.DEAD_LETTER, 1, "sma-kafka/0/0")
+    until(backlog.is_done, "the letter behind all of them is seen")
+
+
+@pytest.mark.parametrize(
+    "origin", ["sma-kafka/0/" + "9" * 5_000, "sma-kafka/0/²", "sma-kafka/0/1", "sma-kafka/-1/0"]
+)
+def test_a_dead_letter_with_an_impossible_origin_is_no_outcome(settings: Settings, origin: str) -> None:
+    put(settings, topics.RAW, 0, "")
+    put(settings, topics.DEAD_LETTER, 0, origin)
+    backlog = Backlog(settings)
+    assert not backlog.is_done()
+    put(settings, topics.DEAD_LETTER, 0, "sma-kafka/0/0")
+    until(backlog.is_done, "the true one is seen")
 
 
 def test_while_kafka_is_away_nobody_has_caught_up(servers: Stack, spark: SparkSession) -> None:

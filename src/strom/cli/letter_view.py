@@ -77,4 +77,4 @@ def _now(letter: DeadLetter, settings: Settings) -> str:
     found = decoded(letter, settings)
     if "reason" in found:
         return f"still {found['reason']}: {found['detail']}"
-    return f"a reading: {json.dumps(found, ensure_ascii=False)}"
+    return f"a reading: {safe(json.dumps(found, ensure_ascii=False))}"

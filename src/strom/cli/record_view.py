@@ -49,9 +49,11 @@ def show(console: Console, record: Record, timezone: str) -> None:
 def _value(value: bytes | None) -> Text | JSON:
     if value is not None and len(value) <= SHOWN_BYTES:
         try:
-            return JSON.from_data(json.loads(value), ensure_ascii=False)
+            shown = JSON.from_data(json.loads(value), ensure_ascii=False)
         except (ValueError, RecursionError):
-            pass
+            return Text(_readable(value))
+        if all(char.isprintable() or char == "\n" for char in shown.text.plain):
+            return shown
     return Text(_readable(value))
 
 
@@ -83,5 +85,8 @@ def _plain(value: bytes | None) -> Any:
 
 
 def _moment(at_ms: int, timezone: str) -> str:
-    moment = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone(ZoneInfo(timezone))
+    try:
+        moment = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone(ZoneInfo(timezone))
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms after 1970"  # no year that a calendar has
     return moment.isoformat(timespec="milliseconds")

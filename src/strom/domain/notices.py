@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from strom.domain.reading import epoch_ms
+from strom.domain.values import LATEST_MS
 
 LONGEST_NAME = 500  # of ids, meters, kinds: what is longer came from nowhere that Strom knows
 
@@ -71,14 +72,21 @@ def read_alert(record: Any) -> Told:
             kind=_name(record, "kind"),
             part=_name(record, "part") if record.get("part") else "",
             severe=record["severe"] is True,
-            started=epoch_ms(record["started"]),
-            ended=None if ended is None else epoch_ms(ended),
+            started=_moment(record["started"]),
+            ended=None if ended is None else _moment(ended),
             withdrawn=record.get("withdrawn") is True,
             text=str(record["text"]),
             record=record,
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise NotAnAlertError(f"{type(error).__name__}: {error}") from None
+
+
+def _moment(text: str) -> int:
+    found = epoch_ms(text)
+    if not 0 <= found <= LATEST_MS:
+        raise ValueError(f"{text} is no time of an alert")
+    return found
 
 
 def _name(record: Mapping[str, Any], field: str) -> str:

@@ -37,6 +37,7 @@ NUL = "\x00"  # no database takes it
 STRUCTURE_STARTS = ("{", "[", '"')
 
 EARLIEST_SECONDS = 1_577_836_800  # 2020-01-01: clocks before that were never set
+LATEST_MS = 4_102_444_800_000  # 2100: an arrival after that was not told by a door of ours
 AHEAD_SECONDS = 300  # how far a meter's clock may be ahead of the arrival
 
 

@@ -61,7 +61,7 @@ class Bridge:
         self._line = MqttLine(settings, self._selector, self.counters, self._rules.filters, self._lost)
         self._forwarder = Forwarder(settings, topics.RAW, self.counters, LOG)
         self._confirming = Confirming(self._forwarder, settings)
-        self._gate = TopicGate(settings)
+        self._gate = TopicGate(settings, LOG, self._count_restart)
         self._watch = BrokerWatch(settings, self.counters)
         self._overflow = Overflow(settings, self._watch)
         self._look_at = 0.0
@@ -91,6 +91,9 @@ class Bridge:
         """Bring the counters that rise and fall up to date; may be called from another thread."""
         self.counters.in_flight = self._forwarder.in_flight
         self.counters.connected = int(self._line.subscribed)
+
+    def _count_restart(self) -> None:
+        self.counters.background_restarts += 1
 
     def _step(self) -> None:
         now = time.monotonic()

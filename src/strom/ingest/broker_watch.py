@@ -17,6 +17,7 @@ from strom.mqtt.errors import ConnectRefusedError, MqttError
 from strom.mqtt.packets import Session
 from strom.mqtt.transport import Endpoint, tls_context
 from strom.settings import Settings
+from strom.supervision import SupervisedThread
 
 LOG = logging.getLogger("strom.bridge")
 
@@ -41,7 +42,7 @@ class BrokerWatch:
         self.tellings = 0  # how often the broker has said how much waits
         self._told: dict[str, int] = {}
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="broker-watch", daemon=True)
+        self._thread = SupervisedThread("broker-watch", self._run, self._closing, LOG, self._count_restart)
 
     def open(self) -> None:
         self._thread.start()
@@ -61,6 +62,9 @@ class BrokerWatch:
             except MqttError:
                 pass  # the bridge itself has told it
             self._closing.wait(backoff.next())
+
+    def _count_restart(self) -> None:
+        self._counters.background_restarts += 1
 
     def _follow(self, backoff: Backoff) -> None:
         """Listen until the connection breaks or the bridge ends."""

@@ -22,6 +22,7 @@ class Counters:
     let_go: int = counter(
         "Oldest messages that the bridge has dropped to make room there (mqtt.queue_drops)."
     )
+    background_restarts: int = counter("Times that work in the background failed and was started again.")
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in asdict(self).items())

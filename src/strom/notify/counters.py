@@ -15,6 +15,7 @@ class Taken(Counted):
 
     read: int = 0
     passed_over: int = 0  # not an alert
+    restarts: int = 0  # after a fault of ours
 
 
 @dataclass
@@ -24,3 +25,4 @@ class Sent(Counted):
     delivered: int = 0
     refused: int = 0
     tried_again: int = 0
+    restarts: int = 0  # after a fault of ours

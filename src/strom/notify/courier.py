@@ -12,6 +12,7 @@ from strom.errors import StromError
 from strom.notify.counters import Sent
 from strom.notify.outlet import Answer, Delivered, Later, Notice, Outlet, Refused
 from strom.store.deliveries import Deliveries, Delivery
+from strom.supervision import SupervisedThread
 
 LOG = logging.getLogger("strom.alerts")
 AT_ONCE = 50  # deliveries taken from the table in one go
@@ -21,16 +22,16 @@ LONGEST_PAUSE = 300.0
 _DOWN = 3  # attempts in a row that failed: it is the outlet, not the alert
 
 
-class Courier(threading.Thread):
+class Courier(SupervisedThread):
     def __init__(self, outlet: Outlet, name: str, url: str, keep_days: int) -> None:
-        super().__init__(name=f"courier-{outlet.name}", daemon=True)
+        self._stopping = threading.Event()
+        super().__init__(f"courier-{outlet.name}", self._send_until_stopped, self._stopping, LOG, self._count)
         self.counters = Sent()
         self._outlet = outlet
         self._key = name  # under which the table knows the outlet
         self._keep_days = keep_days
         self._deliveries = Deliveries(url)
         self._wake = threading.Event()
-        self._stopping = threading.Event()
         self._backoff = Backoff(longest=LONGEST_PAUSE)  # of the outlet as a whole
         self._later: dict[
             str, tuple[float, Backoff]
@@ -49,7 +50,7 @@ class Courier(threading.Thread):
         self._stopping.set()
         self._wake.set()
 
-    def run(self) -> None:
+    def _send_until_stopped(self) -> None:
         trouble = Backoff()
         while not self._stopping.is_set():
             try:
@@ -64,6 +65,9 @@ class Courier(threading.Thread):
                 self._wake.clear()
         self._outlet.rest()
         self._deliveries.close()
+
+    def _count(self) -> None:
+        self.counters.restarts += 1
 
     def _round(self) -> float:
         """Send what can be sent now; returns how long to wait before the next round."""

@@ -6,15 +6,19 @@ the table knows what it has.
 
 import json
 import logging
+import math
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from typing import NoReturn
 
 from strom.backoff import Backoff
 from strom.domain.notices import NotAnAlertError, Told, Wishes, news, read_alert
 from strom.errors import StromError
 from strom.notify.counters import Taken
+from strom.rate_limited_log import RateLimitedLog
 from strom.settings import Settings
 from strom.store.deliveries import Deliveries
 from strom.streams.admin import ensure_contract_topics
@@ -24,6 +28,9 @@ from strom.streams.start import EARLIEST
 from strom.streams.topics import ALERTS
 
 LOG = logging.getLogger("strom.alerts")
+STABLE_SECONDS = 60.0  # following that went on for this long begins with the first pause again
+_LONGEST_REASON = 200
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # as JSON in ASCII writes it
 
 
 class Intake:
@@ -38,29 +45,42 @@ class Intake:
         self._deliveries = Deliveries(settings.postgres_url)
         self._records: Records | None = None
         self._stopping = threading.Event()
+        self._foreign = RateLimitedLog(LOG)
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Until stopped; Kafka or Postgres may be away for as long as they like."""
         backoff = Backoff()
         ready = on_ready
         while not self._stopping.is_set():
+            began = time.monotonic()
             try:
                 with ExitStack() as opened:
                     self._open(opened)
                     ready()
                     ready = _nothing  # once is enough
-                    backoff.reset()
                     self._follow()
-            except StromError as error:
-                pause = backoff.next()
-                LOG.warning("%s Trying again in %.1f s.", error, pause)
-                self._stopping.wait(pause)
+            except Exception as error:
+                if time.monotonic() - began >= STABLE_SECONDS:
+                    backoff.reset()
+                self._stopping.wait(self._failed(error, backoff.next()))
         self._deliveries.close()
 
     def stop(self) -> None:
         self._stopping.set()
         if self._records is not None:
             self._records.stop()
+
+    def _failed(self, error: Exception, pause: float) -> float:
+        """A server that is away, or a fault of ours: what was read and not noted is read again either way."""
+        if isinstance(error, StromError):
+            LOG.warning("%s Trying again in %.1f s.", error, pause)
+        else:
+            self.counters.restarts += 1
+            told = f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
+            LOG.error(
+                "following the alerts failed (%s); it is started again in %.1f s", told, pause, exc_info=error
+            )
+        return pause
 
     def _open(self, opened: ExitStack) -> None:
         self._deliveries.prepare()
@@ -73,18 +93,17 @@ class Intake:
             return
         for record in self._records:
             self.counters.read += 1
-            told = self._alert_in(record)
-            if told is not None:
-                self._note(told)
+            try:
+                self._note(alert_of(record.value))
+            except NotAnAlertError as error:
+                self._pass_over(record, error)
 
-    def _alert_in(self, record: Record) -> Told | None:
-        try:
-            return alert_of(record.value)
-        except NotAnAlertError as error:
-            place = f"{record.topic}/{record.partition}/{record.offset}"
-            LOG.warning("%s is not an alert and is passed over: %s", place, error)
-            self.counters.passed_over += 1
-            return None
+    def _pass_over(self, record: Record, error: NotAnAlertError) -> None:
+        self.counters.passed_over += 1
+        place = f"{record.topic}/{record.partition}/{record.offset}"
+        self._foreign.warning(
+            "%s is not an alert and is passed over: %s", place, f"{error}"[:_LONGEST_REASON]
+        )
 
     def _note(self, told: Told) -> None:
         now = time.time_ns() // 1_000_000
@@ -102,17 +121,27 @@ class Intake:
 
 
 def alert_of(value: bytes | None) -> Told:
-    """The alert in a record's value; NotAnAlertError also for what could not be sent on as text."""
+    """The alert in a record's value; NotAnAlertError also for what could not be stored or sent on as text."""
     try:
-        record = json.loads(value or b"", parse_constant=_no_number)
+        record = json.loads(value or b"", parse_constant=_no_number, parse_float=_finite)
+        text = json.dumps(record)
+        if _NUL.search(text):
+            raise ValueError("it holds NUL, which no database takes")
         json.dumps(record, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise NotAnAlertError(f"it is not JSON: {error}") from None
     return read_alert(record)
 
 
-def _no_number(text: str) -> None:
+def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        _no_number(text)
+    return number
 
 
 def _nothing() -> None:

@@ -12,6 +12,7 @@ from strom.notify.courier import Courier
 from strom.notify.intake import Intake
 from strom.notify.outlet import Answer, Notice
 from strom.settings import Settings
+from strom.supervision import SupervisedThread
 
 LOG = logging.getLogger("strom.alerts")
 REPORT_SECONDS = 300.0
@@ -39,8 +40,7 @@ class Sender:
             LOG.info("sending alerts from %s to %s", self._settings.kafka_bootstrap, self._addresses)
             on_ready()
 
-        reporter = threading.Thread(target=self._report_now_and_then, name="report", daemon=True)
-        reporter.start()
+        SupervisedThread("report", self._report_now_and_then, self._ended, LOG).start()
         for courier in self._couriers.values():  # what waits is sent also while Kafka is away
             courier.start()
         try:

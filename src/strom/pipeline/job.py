@@ -15,21 +15,22 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
-from strom.pipeline.ending import let_finish, reason_of
-from strom.pipeline.kept import Kept
+from strom.pipeline.ending import FINISH_SECONDS, let_finish, reason_of
 from strom.pipeline.lake.upkeep import keep_up
-from strom.pipeline.queries import Trigger, start_normalise, start_side, start_store
+from strom.pipeline.queries import Trigger, refuse_if_away, start_normalise, start_side, start_store
 from strom.pipeline.session import build_session
 from strom.pipeline.shipping import ship_decoders
 from strom.pipeline.side_job import SideJob
 from strom.pipeline.sql.user_queries import UserQueries
 from strom.pipeline.stages import NORMALISE, QUERIES, SIDE, STAGES, STORE_STAGES, with_side
 from strom.pipeline.store_job import StoreJob
+from strom.pipeline.supervised_query import SupervisedQuery
 from strom.pipeline.ticks import Ticks
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client, ensure_contract_topics
 from strom.streams.offsets import find_topics, partitions_of
+from strom.supervision import SupervisedThread
 
 LOOK_SECONDS, TICK_SECONDS = 0.5, 5.0  # how often queries are looked at, and silences judged
 
@@ -115,29 +116,75 @@ class Pipeline:
         on_ready: Callable[[], None],
     ) -> None:
         ticks = Ticks(self._settings, store, side)
-        settings = self._settings
-        raw = Kept(lambda: start_normalise(spark, settings)) if NORMALISE in self._stages else None
-        kept_store = Kept(lambda: start_store(spark, settings, store)) if store is not None else None
-        kept = [each for each in (raw, kept_store) if each is not None]
-        self._await_at_work(spark, kept)
-        # The others go on without it: what it lacks (Python on the executors, say) is told, and tried again.
-        kept_side = (
-            Kept(lambda: start_side(spark, settings, side), gives_up=False) if side is not None else None
-        )
-        kept += [kept_side] if kept_side is not None else []
+        raw, kept_store = self._main_queries(spark, store)
+        queries = [each for each in (raw, kept_store) if each is not None]
+        self._await_at_work(spark, queries)
+        kept_side = self._side_query(spark, side)
+        queries += [kept_side] if kept_side is not None else []
         self._begin(spark, store, own, on_ready)
-        ticked = time.monotonic()
-        while not self._stop.wait(LOOK_SECONDS):
-            _look_at(spark, kept)
-            if _is_over(ticked):
-                ticked = time.monotonic()
-                ticks.tick(_now_ms(), _of(raw), _of(kept_side), _of(kept_store))
+        ticking = self._in_background("strom-ticks", lambda: self._tick(ticks, raw, kept_side, kept_store))
+        try:
+            while not self._stop.wait(LOOK_SECONDS):
+                _check(spark, queries)
+        finally:
+            self._stop.set()  # for what runs in the background
         log.info("the pipeline stops")
         for each in (kept_side, kept_store):
-            if each is not None:
+            if each is not None and each.query is not None:
                 let_finish(each.query)
-        if store is not None and kept_store is not None:
+        ticking.join(FINISH_SECONDS)
+        if store is not None and kept_store is not None and kept_store.query is not None:
             store.strangers.look(kept_store.query)
+
+    def _main_queries(
+        self, spark: SparkSession, store: StoreJob | None
+    ) -> tuple[SupervisedQuery | None, SupervisedQuery | None]:
+        """The real-time query and the stages on readings, as far as they are asked for."""
+        settings = self._settings
+
+        def start_raw() -> StreamingQuery:
+            refuse_if_away(settings, [topics.RAW, topics.READINGS, topics.SIDE, topics.DEAD_LETTER])
+            return start_normalise(spark, settings)
+
+        raw = SupervisedQuery(NORMALISE, start_raw) if NORMALISE in self._stages else None
+        if store is None:
+            return raw, None
+        job = store
+
+        def start_stages() -> StreamingQuery:
+            refuse_if_away(settings, [topics.READINGS], postgres=True)
+            return start_store(spark, settings, job)
+
+        return raw, SupervisedQuery("+".join(job.stages), start_stages)
+
+    def _side_query(self, spark: SparkSession, side: SideJob | None) -> SupervisedQuery | None:
+        """The others go on without it: what it lacks (Python on the executors, say) is logged, and tried again."""
+        if side is None:
+            return None
+        settings, job = self._settings, side
+
+        def start() -> StreamingQuery:
+            refuse_if_away(settings, [topics.SIDE])
+            return start_side(spark, settings, job)
+
+        return SupervisedQuery(SIDE, start, gives_up=False)
+
+    def _tick(
+        self,
+        ticks: Ticks,
+        raw: SupervisedQuery | None,
+        side: SupervisedQuery | None,
+        store: SupervisedQuery | None,
+    ) -> None:
+        """In a thread of its own: it waits for Kafka and Postgres, and queries that fail must not wait for that."""
+        while not self._stop.wait(TICK_SECONDS):
+            if side is None or side.query is not None:
+                ticks.tick(_now_ms(), _of(raw), _of(side), _of(store))
+
+    def _in_background(self, name: str, work: Callable[[], None]) -> SupervisedThread:
+        thread = SupervisedThread(name, work, self._stop, log)
+        thread.start()
+        return thread
 
     def _begin(
         self,
@@ -146,10 +193,9 @@ class Pipeline:
         own: UserQueries | None,
         on_ready: Callable[[], None],
     ) -> None:
-        """The queries are at work: tell it, and start what goes on beside them."""
+        """The queries are at work: announce it, and start what goes on beside them."""
         if store is not None and "archive" in store.stages and self._settings.lake.upkeep_minutes:
-            keeping = (self._settings, spark, self._stop)
-            threading.Thread(target=keep_up, args=keeping, name="strom-upkeep", daemon=True).start()
+            self._in_background("strom-upkeep", lambda: keep_up(self._settings, spark, self._stop))
         if not self._stop.is_set():
             at_work = [stage for stage in self._stages if stage != QUERIES or own is not None]
             log.info("the pipeline is running: %s", ", ".join(at_work))
@@ -157,9 +203,9 @@ class Pipeline:
             if own is not None:
                 own.start()
 
-    def _await_at_work(self, spark: SparkSession, kept: Sequence[Kept]) -> None:
-        while not all(_is_at_work(each.query) for each in kept) and not self._stop.wait(0.1):
-            _look_at(spark, kept)
+    def _await_at_work(self, spark: SparkSession, queries: Sequence[SupervisedQuery]) -> None:
+        while not all(each.is_at_work for each in queries) and not self._stop.wait(0.1):
+            _check(spark, queries)
 
     @contextmanager
     def _side_job(self, spark: SparkSession, since_ms: int = 0) -> Iterator[SideJob | None]:
@@ -196,21 +242,17 @@ class Pipeline:
                 own.stop()
 
 
-def _is_at_work(query: StreamingQuery) -> bool:
-    return bool(query.status["isTriggerActive"]) or query.lastProgress is not None
-
-
-def _look_at(spark: SparkSession, kept: Sequence[Kept]) -> None:
+def _check(spark: SparkSession, queries: Sequence[SupervisedQuery]) -> None:
     if spark.sparkContext._jsc.sc().isStopped():
         raise StromError(
             "Spark has stopped: the cluster has ended the application; look at its log.", exit_code=1
         )
-    for each in kept:
-        each.look()
+    for each in queries:
+        each.check()
 
 
-def _of(kept: Kept | None) -> StreamingQuery | None:
-    return None if kept is None else kept.query
+def _of(supervised: SupervisedQuery | None) -> StreamingQuery | None:
+    return None if supervised is None else supervised.query
 
 
 def _is_over(ticked: float) -> bool:

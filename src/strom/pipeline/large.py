@@ -66,7 +66,7 @@ class LargeMessages:
             self._decoders,
             value,
             first.header(topics.HEADER_DIALECT),
-            int(first.header(topics.HEADER_RECEIVED) or 0),
+            outcome.parts[0].received_ms,
             _source(first),
             first.header(topics.HEADER_TOPIC),
         )

@@ -22,6 +22,8 @@ STRICT = {
     "allowNonNumericNumbers": "false",
     "allowUnquotedFieldNames": "false",
 }
+# A number with an exponent of five digits or more: Java expands 1e999999999 to a gigabyte. Outside of strings only.
+_HUGE_EXPONENT = r"[0-9.][eE][+-]?[0-9]{5}"
 CORRUPT = "_corrupt"
 SOURCE_PATTERN = "[a-z0-9-]{1,32}"  # anything else was not written by a door of ours
 OTHER_SOURCE = topics.SOURCE_KAFKA
@@ -63,6 +65,12 @@ def members_as_texts(text: Column) -> Column:
 def entries(message: Callable[[str], Column]) -> Mapping[Register, Column]:
     """For each register with a field the entry under the first spelling that is there."""
     return {register: F.coalesce(*map(message, register.spellings)) for register in FIELD_REGISTERS}
+
+
+def parsable(value: Column) -> Column:
+    """Null where a number would keep the parser busy for minutes. Strings are taken out only where they may hold one."""
+    without_strings = F.regexp_replace(F.regexp_replace(value, r"(?s)\\.", ""), r'"[^"]*+"', "")
+    return F.when(~value.rlike(_HUGE_EXPONENT) | ~without_strings.rlike(_HUGE_EXPONENT), value)
 
 
 def header(name: str) -> Column:

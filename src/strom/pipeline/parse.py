@@ -35,7 +35,6 @@ from strom.pipeline.second_look import passed_on, second_look
 from strom.streams import topics
 
 ASIDE = "aside"  # in the place of a reason: nothing is wrong with it, the side query reads it
-_LATEST_MS = 4_102_444_800_000  # 2100: an arrival after that was not told by a door of ours
 _CARRIED = ("key", "value", "headers", "origin", "published", "received_ms", "source")
 
 
@@ -47,7 +46,7 @@ def parse(raw: DataFrame) -> DataFrame:
 def _arrived(raw: DataFrame) -> DataFrame:
     """Where and when the record came from, and its members."""
     told = header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
-    sane = told.between(values.EARLIEST_SECONDS * 1000, _LATEST_MS)
+    sane = told.between(values.EARLIEST_SECONDS * 1000, values.LATEST_MS)
     place = ("topic", F.col("partition").cast("string"), F.col("offset").cast("string"))
     nothing = F.lit(None)
     return raw.select(

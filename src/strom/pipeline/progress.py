@@ -1,6 +1,8 @@
 """Tells whether the pipeline has caught up: only then does a meter's silence mean that the meter is silent."""
 
 import json
+import re
+import time
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql.streaming.query import StreamingQuery
@@ -10,13 +12,18 @@ from strom.settings import Settings
 from strom.store.reads import taken_in
 from strom.streams import topics
 from strom.streams.admin import admin_client
+from strom.streams.client import ANSWER_SECONDS
 from strom.streams.offsets import end_offsets, find_topics, partitions_of
+from strom.streams.record import record_of
 
 Offsets = dict[int, int]  # partition → offset
 
 _LOOK_BACK = (
     1000  # dead letters of each partition from before the start: the last raw record may be among them
 )
+_READ_SECONDS = 1.0  # for dead letters at a time: they may keep coming, and whoever asks has other work
+_PATIENCE = 3.0  # for an answer of Kafka: the next question comes soon
+_PLACE = re.compile(rf"{re.escape(topics.RAW)}/([0-9]{{1,9}})/([0-9]{{1,18}})")
 
 
 class Ends:
@@ -26,15 +33,15 @@ class Ends:
         self._settings = settings
         self._client = admin_client(settings)
 
-    def of(self, topic: str) -> Offsets:
-        places = partitions_of(find_topics(self._settings, self._client, [topic]))
-        found = end_offsets(self._settings, self._client, places)
+    def of(self, topic: str, timeout: float = ANSWER_SECONDS) -> Offsets:
+        places = partitions_of(find_topics(self._settings, self._client, [topic], timeout=timeout))
+        found = end_offsets(self._settings, self._client, places, timeout)
         return {number: end for (_, number), end in found.items()}
 
     def are_reached(self, query: StreamingQuery, topic: str) -> bool:
         """Whether the query has done all that the topic holds; nobody can tell while Kafka is away."""
         try:
-            return _reached(_position(query, topic), self.of(topic))
+            return _reached(_position(query, topic), self.of(topic, _PATIENCE))
         except StromError:
             return False
 
@@ -105,17 +112,22 @@ class Backlog:
         return {part: max(taken.get(part, -1), self._refused.get(part, -1)) + 1 for part in self._ends}
 
     def _read_letters(self) -> None:
+        """What has come, as far as that goes in this time; the rest next time."""
+        until = time.monotonic() + _READ_SECONDS
         while messages := self._letters.consume(1000, timeout=0.5):
             for message in messages:
                 if message.error() is None:
-                    self._note(dict(message.headers() or []).get(topics.HEADER_ORIGIN))
+                    self._note(record_of(message).header(topics.HEADER_ORIGIN))
+            if time.monotonic() >= until:
+                return
 
-    def _note(self, origin: str | bytes | None) -> None:
-        text = origin.decode(errors="replace") if isinstance(origin, bytes) else origin or ""
-        topic, _, place = text.partition("/")
-        part, _, offset = place.partition("/")
-        if topic == topics.RAW and part.isdecimal() and offset.isdecimal():
-            self._refused[int(part)] = max(int(offset), self._refused.get(int(part), -1))
+    def _note(self, origin: str | None) -> None:
+        place = _PLACE.fullmatch(origin or "")
+        if place is not None:
+            part, offset = int(place[1]), int(place[2])
+            if offset >= self._ends.get(part, 0):
+                return  # it came later, or says what cannot be
+            self._refused[part] = max(offset, self._refused.get(part, -1))
 
 
 def _position(query: StreamingQuery, topic: str) -> Offsets | None:

@@ -1,5 +1,6 @@
 """The pipeline's streaming queries: a topic as it grows, `normalise` on it, what that passes on, and the stages on `readings`."""
 
+from collections.abc import Sequence
 from enum import Enum
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,10 +14,12 @@ from strom.pipeline.sink import sink_options
 from strom.pipeline.stages import NORMALISE, SIDE
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
+from strom.store.schema import connect
 from strom.streams import topics
 from strom.streams.admin import admin_client
 from strom.streams.offsets import find_topics
 
+_PATIENCE = 3.0  # for Kafka's answer before a start; a start that fails is tried again
 _SIDE_BATCH = 100_000  # records in one: some seconds of decoding, and what is repeated after a kill
 
 
@@ -45,6 +48,13 @@ def source(
         .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
     )
     return (reader if limit is None else reader.option("maxOffsetsPerTrigger", limit)).load()
+
+
+def refuse_if_away(settings: Settings, names: Sequence[str], *, postgres: bool = False) -> None:
+    """StromError if Kafka, a topic or Postgres is away: Spark itself would notice it only after minutes."""
+    find_topics(settings, admin_client(settings), names, timeout=_PATIENCE)
+    if postgres:
+        connect(settings.postgres_url).close()
 
 
 def start_normalise(

@@ -1,13 +1,19 @@
-"""Records of `readings` back to typed columns, for every stage that reads the topic."""
+"""Records of `readings` back to typed columns, for every stage that reads the topic.
+
+Anybody may write into the topic. A record counts as a reading only if every stage, the tables and the lake can take it:
+one that Postgres refuses would make its batch fail again and again.
+"""
 
 from collections.abc import Collection
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from strom.domain import values
 from strom.domain.reading import NUMBER_FIELDS
 from strom.pipeline.judge import NUMBER
-from strom.pipeline.message import header
+from strom.pipeline.message import header, parsable
 from strom.streams import topics
 
 _TYPES = {
@@ -23,22 +29,59 @@ _TYPES = {
 }
 ALL_FIELDS = tuple(_TYPES)
 ORIGIN = ("raw_topic", "raw_partition", "raw_offset")  # where the raw record stands
-_NEEDED = ("meter", "at", "received")
-_IS_READING = " AND ".join(f"{name} IS NOT NULL" for name in (*_NEEDED, "raw_offset"))
+_TEXTS = tuple(name for name, kind in _TYPES.items() if kind == "string" and name != "other")
+_LONGEST_ORIGIN = 300  # a topic's name has at most 249 characters
+_LONGEST_TEXT = 1_000
+
+# What Postgres does not take in JSON: NUL, and half a surrogate pair.
+_NO_JSONB = r"\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
 
 
 def typed_readings(records: DataFrame, fields: Collection[str] = ALL_FIELDS) -> DataFrame:
     """Columns of the Kafka source (with headers) in; a reading's fields, its JSON, where it stands and where it came from out.
 
-    With `fields` only these; meter, at and received must be among them. What was not written by `normalise` (somebody
-    else wrote into the topic) has no origin and is left out.
+    With `fields` only these; meter, at and received must be among them. What is no reading is left out.
     """
-    return _unfolded(records, fields).where(_IS_READING)
+    return _unfolded(records, fields).where(_is_reading(fields))
 
 
 def not_readings(records: DataFrame) -> DataFrame:
     """Where those stand that `typed_readings` leaves out."""
-    return _unfolded(records, _NEEDED).where(f"NOT ({_IS_READING})").select("partition", "offset")
+    return _unfolded(records, ALL_FIELDS).where(~_is_reading(ALL_FIELDS)).select("partition", "offset")
+
+
+def _is_reading(fields: Collection[str]) -> Column:
+    """Whether `normalise` may have written it; false where anything that it needs is missing."""
+    received, at = F.unix_millis("received"), F.unix_millis("at")
+    rules = (
+        F.length("meter").between(1, values.NAME_LENGTH)
+        & received.between(0, values.LATEST_MS)
+        & at.between(0, received + values.AHEAD_SECONDS * 1000)
+        & F.col("raw_offset").isNotNull()
+        & F.length("origin").between(1, _LONGEST_ORIGIN)
+        & F.is_valid_utf8("origin")
+        & ~_has_nul(F.col("origin"))
+        & _texts_are_storable([name for name in _TEXTS if name in fields], "flags" in fields)
+    )
+    return F.coalesce(rules & _other_is_object() if "other" in fields else rules, F.lit(False))
+
+
+def _texts_are_storable(names: Collection[str], flags: bool) -> Column:
+    """NUL can only come in as an escape; nearly no record has one, and only such a one is looked at closely."""
+    lengths = [F.coalesce(F.length(name) <= _LONGEST_TEXT, F.lit(True)) for name in names]
+    texts = [F.coalesce(~_has_nul(F.col(name)), F.lit(True)) for name in names]
+    if flags:
+        texts.append(
+            F.coalesce(~F.exists("flags", lambda flag: F.coalesce(_has_nul(flag), F.lit(False))), F.lit(True))
+        )
+    return _all(lengths) & (~F.contains("value", F.lit(r"\u0000")) | _all(texts))
+
+
+def _other_is_object() -> Column:
+    """It is passed on as JSON text: it must stand there as an object, and not as a string that looks like one."""
+    other = F.col("other")
+    stands = F.contains("value", F.lit('"other":{')) & F.startswith(other, F.lit("{"))
+    return other.isNull() | (stands & (~F.contains(other, F.lit(r"\u")) | ~other.rlike(_NO_JSONB)))
 
 
 def _unfolded(records: DataFrame, fields: Collection[str]) -> DataFrame:
@@ -54,7 +97,7 @@ def _unfolded(records: DataFrame, fields: Collection[str]) -> DataFrame:
         )
         .withColumns(parts_of_origin())
         # Unfolded rather than selected: a filter on a selected field would go below it, and parse the text once more.
-        .select(F.inline(F.array(F.from_json("value", schema))), "value", *placed)
+        .select(F.inline(F.array(F.from_json(parsable(F.col("value")), schema))), "value", *placed)
     )
 
 
@@ -71,3 +114,11 @@ def parts_of_origin() -> dict[str, Column]:
         "raw_partition": partition,
         "raw_offset": F.when((place != F.col("origin")) & (partition >= 0) & (offset >= 0), offset),
     }
+
+
+def _has_nul(text: Column) -> Column:
+    return F.contains(text, F.lit(values.NUL))
+
+
+def _all(conditions: Collection[Column]) -> Column:
+    return reduce(Column.__and__, conditions, F.lit(True))

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.devices.registry import DIALECTS, Dialect
+from strom.domain import values
 from strom.pipeline.decoding import decoded, decoders_of
 from strom.pipeline.message import header, told_source
 from strom.pipeline.normalise import and_headers, reading_headers, refusal
@@ -17,7 +18,7 @@ from strom.pipeline.readings import parts_of_origin
 from strom.streams import topics
 
 _DECODED = "struct<reason:string,detail:string,meter:string,reading:binary>"
-_IS_OURS = f"(raw_offset IS NOT NULL AND raw_topic = '{topics.RAW}' AND received_ms IS NOT NULL)"
+_IS_OURS = f"(raw_offset IS NOT NULL AND raw_topic = '{topics.RAW}' AND coalesce(received_ms BETWEEN 0 AND {values.LATEST_MS}, false))"
 
 
 def whole_messages(records: DataFrame, dialects: Mapping[str, Dialect] = DIALECTS) -> DataFrame:

@@ -18,6 +18,7 @@ from strom.pipeline.parts import Parts, Seen
 from strom.pipeline.side import looked_through, whole_messages
 from strom.pipeline.sink import sink_options
 from strom.pipeline.stages import SIDE
+from strom.rate_limited_log import RateLimitedLog
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -40,13 +41,14 @@ class SideJob:
         self._lock = threading.Lock()
         self._parts: Parts | None = None  # as they are after the batch of this number
         self._batch = -1
+        self._log = RateLimitedLog(log)
 
     def process(self, batch: DataFrame, number: int) -> None:
         """Take in one micro-batch; repeated, it sends the same again."""
         with self._lock:
             (found,) = looked_through(batch).collect()
             if found.foreign:
-                _tell_of(found.foreign)
+                self._tell_of(found.foreign)
             if found.whole:  # parts alone need no Python on the executors
                 self._write(whole_messages(batch, self._dialects))
             if found.parts:
@@ -109,19 +111,19 @@ class SideJob:
             self._parts = self._before(_LAST)
         return self._parts
 
+    def _tell_of(self, rows: Sequence[Row]) -> None:
+        first = min((row.partition, row.offset) for row in rows)
+        self._log.warning(
+            "%s records in %s were not written by normalise and were left out, the first one at %s/%d/%d; "
+            "send messages to %s instead",
+            f"{len(rows):,}",
+            topics.SIDE,
+            topics.SIDE,
+            *first,
+            topics.RAW,
+        )
+
     def _waited_until(self, now_ms: int) -> int:
         """A part that came before that has been waited for long enough."""
         waited = round(self._settings.parts.wait_seconds * 1000)
         return now_ms - waited if now_ms - waited >= self._since_ms else 0
-
-
-def _tell_of(rows: Sequence[Row]) -> None:
-    first = min((row.partition, row.offset) for row in rows)
-    log.warning(
-        "%s records in %s were not written by normalise and were left out, the first one at %s/%d/%d; send messages to %s instead",
-        f"{len(rows):,}",
-        topics.SIDE,
-        topics.SIDE,
-        *first,
-        topics.RAW,
-    )

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.pipeline.readings import not_readings
 from strom.pipeline.sql.spark_words import as_sentence
+from strom.rate_limited_log import RateLimitedLog
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -33,6 +34,7 @@ class Strangers:
         self._spark = spark
         self._settings = settings
         self._taken: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+        self._log = RateLimitedLog(log)
 
     def took(self, batch_id: int, count: int) -> None:
         self._taken.append((batch_id, count))
@@ -61,10 +63,12 @@ class Strangers:
             count, first = found.agg(F.count("*"), F.min(F.struct("partition", "offset"))).collect()[0]
         except (PySparkException, Py4JError) as error:
             why = as_sentence(error)
-            log.warning("whether somebody else has written into %s cannot be told: %s", topics.READINGS, why)
+            self._log.warning(
+                "whether somebody else has written into %s cannot be told: %s", topics.READINGS, why
+            )
             return
         if count:
-            log.warning(
+            self._log.warning(
                 "%s records in %s were not written by normalise and were left out, the first one at %s; "
                 "find out who writes into this topic, and send messages to %s instead",
                 f"{count:,}",

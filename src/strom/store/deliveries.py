@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any, Self
 
 import psycopg
+from psycopg.errors import ProgramLimitExceeded, StatementTooComplex
 
-from strom.domain.notices import State, Status
+from strom.domain.notices import NotAnAlertError, State, Status
 from strom.errors import StromError
 from strom.store.delivery_notes import Noting
 from strom.store.schema import connect, ensure_schema
@@ -71,9 +72,13 @@ class Deliveries:
 
     @contextmanager
     def noting(self) -> Iterator[Noting]:
-        """All that one record tells all outlets is noted, or nothing."""
-        with self._asking() as connection, connection.transaction():
-            yield Noting(connection)
+        """All that one record tells all outlets is noted, or nothing; NotAnAlertError where Postgres can never store it."""
+        with self._asking() as connection:
+            try:
+                with connection.transaction():
+                    yield Noting(connection)
+            except (psycopg.DataError, ProgramLimitExceeded, StatementTooComplex) as error:
+                raise NotAnAlertError(f"Postgres cannot store it ({' '.join(str(error).split())})") from None
 
     def waiting(self, outlet: str, without: Sequence[str], limit: int) -> list[Delivery]:
         """What is due, in the order in which it is to be sent; nothing of the meters in `without`."""

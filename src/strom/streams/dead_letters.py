@@ -4,10 +4,12 @@
 origin and its bytes; the first one counts.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from strom.domain import values
 from strom.domain.values import topic_name
 from strom.settings import Settings
 from strom.streams import topics
@@ -15,6 +17,8 @@ from strom.streams.record import Record
 from strom.streams.records import Records
 from strom.streams.start import EARLIEST, Kind, Start
 
+_EPOCH_MS = re.compile("[0-9]{1,15}")
+IDENTITY_BYTES = 16  # there may be millions
 CLOCKS_MS = 60_000  # how far two machines' clocks may be apart
 
 
@@ -29,7 +33,7 @@ class DeadLetter:
 
     @property
     def identity(self) -> bytes:
-        """The same for a letter and its copies: 16 bytes, for there may be millions.
+        """The same for a letter and its copies.
 
         The origin alone would not do: in a raw topic that was made anew the offsets begin again.
         """
@@ -55,8 +59,12 @@ class DeadLetter:
 
     @property
     def arrived_ms(self) -> int:
+        """As the door says, or Kafka where no door can have said that."""
         told = self.record.header(topics.HEADER_RECEIVED) or ""
-        return int(told) if told.isascii() and told.isdecimal() else self.record.at_ms or 0
+        found = int(told) if _EPOCH_MS.fullmatch(told) else -1
+        if values.EARLIEST_SECONDS * 1000 <= found <= values.LATEST_MS:
+            return found
+        return min(max(self.record.at_ms or 0, 0), values.LATEST_MS)
 
     @property
     def meter(self) -> str:
@@ -105,7 +113,7 @@ def with_copies(settings: Settings, since_ms: int = 0) -> Iterator[DeadLetter]:
 
 
 def _digest(*parts: bytes) -> bytes:
-    digest = blake2b(digest_size=16)
+    digest = blake2b(digest_size=IDENTITY_BYTES)
     for part in parts:
         digest.update(len(part).to_bytes(8) + part)
     return digest.digest()

@@ -40,12 +40,13 @@ def find_topics(
     pattern: str | None = None,
     *,
     may_come: bool = False,
+    timeout: float = ANSWER_SECONDS,
 ) -> dict[str, int]:
     """The named topics and those that the pattern matches as a whole, each with its number of partitions.
 
     A pattern must match one at least, unless those that it means `may_come` later.
     """
-    existing = all_topics(settings, client)
+    existing = all_topics(settings, client, timeout)
     wanted = list(names)
     for name in wanted:
         if name not in existing:

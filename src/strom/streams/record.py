@@ -1,10 +1,13 @@
 """One record of a topic as its reader gets it."""
 
 from dataclasses import dataclass, field
+from operator import methodcaller
 
 from confluent_kafka import Message
 
 _TIMESTAMP_NOT_AVAILABLE = 0
+# Not by a plain call: Python's quick way to call it would miss the error, and go on with what is no object.
+_ask_for_headers = methodcaller("headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,21 @@ class Record:
         return None
 
 
+def headers_of(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    """In their order; none where a name is no UTF-8, which the client library cannot tell.
+
+    It must not be asked twice then: what it gives at the second time would end the process.
+    """
+    try:
+        headers = _ask_for_headers(message) or []
+    except (SystemError, UnicodeDecodeError):
+        return ()
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs)
+
+
 def record_of(message: Message) -> Record:
     kind, at_ms = message.timestamp()
-    headers = message.headers() or []
-    pairs = headers.items() if isinstance(headers, dict) else headers
     offset = message.offset() or 0
     return Record(
         topic=message.topic() or "",
@@ -40,7 +54,7 @@ def record_of(message: Message) -> Record:
         offset=offset,
         key=message.key(),
         value=message.value(),
-        headers=tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs),
+        headers=headers_of(message),
         at_ms=None if kind == _TIMESTAMP_NOT_AVAILABLE else at_ms,
         resume_at=offset + 1,
     )

@@ -6,26 +6,32 @@ of them send the same side by side.
 """
 
 import json
+import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from strom.domain import values
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import ensure_contract_topics
-from strom.streams.client import as_strom_error
-from strom.streams.dead_letters import CLOCKS_MS, DeadLetter, with_copies
+from strom.streams.client import as_strom_error, error_of
+from strom.streams.dead_letters import CLOCKS_MS, IDENTITY_BYTES, DeadLetter, with_copies
 from strom.streams.lease import SAFE_SECONDS, Lease
 from strom.streams.producer import open_producer
+from strom.streams.record import Record
 from strom.streams.records import Records
 from strom.streams.start import EARLIEST, Kind, Start
 
 GROUP = "strom-redrive"
 AT_ONCE = 500  # letters that may be under way before the lease is checked again
 BUSY = "another redrive is under way; run this again when it has ended."
+LOG = logging.getLogger("strom.redrive")
+_PLACE = re.compile("[0-9]{1,9}/[0-9]{1,19}")
 _RUN = b"run"  # the key of the mark that a run is under way
 _CHECK_SECONDS = 1.0
 _OWN_HEADERS = (topics.HEADER_REASON, topics.HEADER_DETAIL, topics.HEADER_ORIGIN, topics.HEADER_REDRIVEN)
@@ -46,20 +52,69 @@ def _notes(settings: Settings) -> tuple[set[bytes], dict[str, bytes]]:
     noted: set[bytes] = set()
     by_place: set[str] = set()
     began_ms: int | None = None
+    foreign: list[Record] = []
     with Records(settings, [topics.REDRIVEN], start=EARLIEST, until_end=True) as notes:
-        for note in notes:
-            told = json.loads(note.value or b"{}")
-            if note.key == _RUN:
-                began_ms = told.get("began_ms")
-            elif "letter" in told:
-                noted.add(bytes.fromhex(told["letter"]))
-                by_place.discard((note.key or b"").decode())
-            elif note.key is not None:
-                by_place.add(note.key.decode())
+        for record in notes:
+            note = _note_in(record)
+            if note is None:
+                foreign.append(record)
+            elif note.is_run:
+                began_ms = note.began_ms
+            elif note.letter is not None:
+                noted.add(note.letter)
+                by_place.discard(note.place)
+            else:
+                by_place.add(note.place)
+    if foreign:
+        _tell_of(foreign)
     if began_ms is not None:
         by_place |= _sent_since(settings, began_ms)
     found = (letter for letter in with_copies(settings) if letter.place in by_place) if by_place else ()
     return noted, {letter.place: letter.identity for letter in found if letter.identity not in noted}
+
+
+class _Note(NamedTuple):
+    """What a record of the topic says: a run that is under way or ended, or a letter that was sent."""
+
+    is_run: bool = False
+    began_ms: int | None = None
+    letter: bytes | None = None
+    place: str = ""
+
+
+def _note_in(record: Record) -> _Note | None:
+    """None where somebody else wrote it."""
+    try:
+        told = json.loads(record.value or b"")
+        if record.key == _RUN:
+            return _run_in(told)
+        place = (record.key or b"").decode()
+        if "letter" in told:
+            letter = bytes.fromhex(told["letter"])
+            return _Note(letter=letter, place=place) if len(letter) == IDENTITY_BYTES else None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return _Note(place=place) if told == {} and _PLACE.fullmatch(place) else None
+
+
+def _run_in(told: Any) -> _Note | None:
+    if told == {}:
+        return _Note(is_run=True)
+    began_ms = told.get("began_ms") if isinstance(told, dict) else None
+    plausible = type(began_ms) is int and 0 <= began_ms <= values.LATEST_MS
+    return _Note(is_run=True, began_ms=began_ms) if plausible else None
+
+
+def _tell_of(foreign: Sequence[Record]) -> None:
+    first = foreign[0]
+    LOG.warning(
+        "%s records in %s were not written by a redrive and are passed over, the first one at %s/%d/%d",
+        f"{len(foreign):,}",
+        topics.REDRIVEN,
+        first.topic,
+        first.partition,
+        first.offset,
+    )
 
 
 def _sent_since(settings: Settings, began_ms: int) -> set[str]:
@@ -118,13 +173,19 @@ class Redrive:
             self._lease.check()
         record = letter.record
         headers = [(name, value) for name, value in record.headers if name not in _OWN_HEADERS]
-        self._produce(
-            topics.RAW,
-            record.key,
-            record.value,
-            headers=[*headers, (topics.HEADER_REDRIVEN, letter.place.encode())],
-            on_delivery=partial(self._delivered, letter.place, letter.identity),
-        )
+        try:
+            self._produce(
+                topics.RAW,
+                record.key,
+                record.value,
+                headers=[*headers, (topics.HEADER_REDRIVEN, letter.place.encode())],
+                on_delivery=partial(self._delivered, letter.place, letter.identity),
+            )
+        except KafkaException as error:
+            if error_of(error).code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                raise as_strom_error(self._settings, "take all of them", error) from None
+            LOG.warning("%s is too large to be sent in anew and is passed over", letter.place)
+            return
         self._under_way += 1
         if self._under_way == AT_ONCE:
             self._settle()

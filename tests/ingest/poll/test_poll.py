@@ -4,12 +4,18 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
 from strom.devices import adapter_json
 from strom.devices.box import RunningBox, running_box
-from strom.settings import AdapterSettings, BridgeSettings, PollSettings, Settings
+from strom.errors import StromError
+from strom.ingest.meter_key import meter_key
+from strom.ingest.poll.hold import Hold
+from strom.ingest.poll.poller import Poller
+from strom.settings import MODBUS, REST, AdapterSettings, BridgeSettings, PollSettings, Settings
 from strom.stack.state import status
 from strom.stack.supervisor import Stack
 from strom.streams.record import Record
@@ -234,3 +240,48 @@ def _reading(record: Record) -> dict[str, object]:
     return adapter_json.decode(
         record.value or b"", received_ms=received, topic=record.header("strom-topic"), source="rest"
     )
+
+
+def test_a_fault_of_ours_with_one_adapter_is_told_and_counted_and_asking_goes_on(
+    servers: Stack,
+    tmp_path: Path,
+    box: RunningBox,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    faults = ["keller"]
+
+    def key(payload: bytes, topic: str, base: str) -> bytes:
+        if topic in faults:
+            faults.remove(topic)
+            raise ValueError("injected")
+        return meter_key(payload, topic, base)
+
+    monkeypatch.setattr("strom.ingest.poll.poller.meter_key", key)
+    adapters = {"keller": rest(box, **OFTEN), "dach": modbus(box, **OFTEN)}
+    asked = Poller(asking(servers.settings, tmp_path, adapters), (REST, MODBUS))
+    thread = Thread(target=asked.run)
+    thread.start()
+    try:
+        until(lambda: asked.counters.background_restarts == 1, "the failure")
+        box.push()
+        until(lambda: all(rounds.asked.pushes >= 2 for rounds in asked.rounds), "a push of both afterwards")
+        until(lambda: asked.counters.forwarded >= 3, "they are in Kafka")
+    finally:
+        asked.stop()
+        thread.join()
+    assert "asking keller failed (ValueError: injected); it is started again in" in caplog.text
+
+
+def test_a_poller_that_cannot_send_any_more_ends_with_a_sentence(
+    servers: Stack, tmp_path: Path, box: RunningBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def step(hold: Hold, **_: Any) -> None:
+        raise ValueError("injected")
+
+    monkeypatch.setattr(Hold, "_step", step)
+    asked = Poller(asking(servers.settings, tmp_path, {"keller": rest(box, **OFTEN)}), (REST,))
+    with pytest.raises(
+        StromError, match=r"sending to Kafka failed \(ValueError: injected\); the poller ends"
+    ):
+        asked.run()

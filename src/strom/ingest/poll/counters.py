@@ -16,6 +16,10 @@ class Carried:
     held: int = gauge("Pushes in memory that Kafka has not confirmed.")
     away: int = counter("Times that Kafka did not confirm for a while.")
     full: int = counter("Times that asking stopped because no more pushes could be held.")
+    background_restarts: int = counter("Times that work in the background failed and was started again.")
+
+    def count_restart(self) -> None:
+        self.background_restarts += 1
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in asdict(self).items())

@@ -41,7 +41,7 @@ class Hold:
         own = settings.bridge.model_copy(update={"client_id": settings.poll.client_id})
         self._forwarder = Forwarder(settings.model_copy(update={"bridge": own}), topics.RAW, self._sent, LOG)
         self._confirming = Confirming(self._forwarder, settings)
-        self._gate = TopicGate(settings, LOG)
+        self._gate = TopicGate(settings, LOG, counters.count_restart)
         self._queue: deque[Record] = deque()
         self._bytes = 0
         self._came = asyncio.Event()

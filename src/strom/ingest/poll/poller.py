@@ -4,12 +4,15 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, repeat
+from typing import NoReturn
 
 import uvloop
 
 from strom.devices.adapter_json import DIALECT
+from strom.errors import StromError
 from strom.ingest.meter_key import meter_key
 from strom.ingest.poll.adapters import asking, chosen
 from strom.ingest.poll.counters import Carried
@@ -20,6 +23,7 @@ from strom.metrics import Metrics
 from strom.open_files import allow_sockets
 from strom.settings import AdapterSettings, Settings
 from strom.streams import topics
+from strom.supervision import supervised
 
 LOG = logging.getLogger("strom.poll")
 STOP_SECONDS = 10.0  # to bring over what is held when the poller is asked to stop
@@ -74,13 +78,14 @@ class Poller:
         tasks: list[asyncio.Task[object]] = []
         try:
             stopped = asyncio.create_task(self._stopping.wait())
-            tasks += [stopped, asyncio.create_task(hold.carry()), *self._begin(hold)]
+            carrying = asyncio.create_task(hold.carry())
+            tasks += [stopped, carrying, *self._begin(hold)]
             ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in ended:
-                task.result()  # only the wait for a stop ends well
+            if carrying in ended:
+                _give_up(carrying.exception())
         finally:
             await _end(tasks)
-            await hold.drain(STOP_SECONDS)
+            await _drain(hold)
             hold.close()
 
     def _begin(self, hold: Hold) -> list[asyncio.Task[object]]:
@@ -93,8 +98,16 @@ class Poller:
             self.rounds.append(rounds)
             place = number * _GOLDEN % 1.0
             first = place * len(self._entries) / STARTS_PER_SECOND
-            tasks.append(asyncio.create_task(rounds.run(first, place * adapter.interval_seconds)))
+            work = self._rounds_from(rounds, first, place * adapter.interval_seconds)
+            # A fault of ours with one adapter must not keep the others from being asked.
+            task = supervised(f"asking {entry}", work, LOG, self.counters.count_restart)
+            tasks.append(asyncio.create_task(task))
         return tasks
+
+    def _rounds_from(self, rounds: Rounds, first: float, phase: float) -> Callable[[], Awaitable[None]]:
+        """The rounds; begun again they need not be spread any more."""
+        firsts = chain([first], repeat(0.0))
+        return lambda: rounds.run(next(firsts), phase)
 
     def _rounds(self, entry: str, adapter: AdapterSettings, hold: Hold) -> Rounds:
         source = (topics.HEADER_SOURCE, adapter.by.encode())
@@ -107,6 +120,20 @@ class Poller:
 
         times = Times(adapter.interval_seconds, self._settings.poll.status_seconds)
         return Rounds(entry, asking(entry, adapter), times, self.metrics, deliver, hold.room)
+
+
+def _give_up(error: BaseException | None) -> NoReturn:
+    """What sends to Kafka holds its state in memory: a new process is sure to begin well."""
+    LOG.error("sending to Kafka failed", exc_info=error)
+    told = f"{type(error).__name__}: {error}"[:300]
+    raise StromError(f"sending to Kafka failed ({told}); the poller ends, start it again.", exit_code=1)
+
+
+async def _drain(hold: Hold) -> None:
+    try:
+        await hold.drain(STOP_SECONDS)
+    except Exception:
+        LOG.exception("%d pushes are lost: they could not be sent", hold.held)
 
 
 async def _end(tasks: Collection[asyncio.Task[object]]) -> None:

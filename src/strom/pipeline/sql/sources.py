@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from strom.errors import StromError
 from strom.pipeline.lake.archive import TABLE, lake_rows
+from strom.pipeline.message import parsable
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.sql.topic_types import EVENT_TIMES, ddl, fields_of, is_typed
 from strom.settings import Settings
@@ -77,7 +78,7 @@ class Sources:
             return self._timed(records.select("value", *_META), "timestamp")
         # A record without a value takes back what its key said: no row, least of all one of nulls.
         told = records.where(F.col("value").isNotNull())
-        parsed = told.withColumn("parsed", F.from_json("value", ddl(fields_of(name))))
+        parsed = told.withColumn("parsed", F.from_json(parsable(F.col("value")), ddl(fields_of(name))))
         return self._timed(parsed.select("parsed.*", *_META), EVENT_TIMES.get(name, "timestamp"))
 
     def table(self, name: str) -> DataFrame:

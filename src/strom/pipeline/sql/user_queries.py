@@ -24,6 +24,7 @@ from strom.pipeline.sql.live import LiveQuery, Wish
 from strom.pipeline.sql.query_files import QueryFile, query_paths, read_query, refuse_no_folder
 from strom.pipeline.sql.spark_words import as_sentence
 from strom.settings import Settings
+from strom.supervision import SupervisedThread
 
 ROUND_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a broken query is tried again, doubling in between
@@ -60,7 +61,7 @@ class UserQueries:
         self._entries: dict[str, _Entry] = {}
         self._written: object = None
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="queries", daemon=True)
+        self._thread = SupervisedThread("queries", self._run, self._stop, log)
 
     def start(self) -> None:
         self._thread.start()
