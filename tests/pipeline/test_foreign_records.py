@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from strom.pipeline.arrival_watermark import ArrivalWatermark, Queries
 from strom.pipeline.job import Pipeline
-from strom.pipeline.progress import Backlog
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.schema import connect
@@ -65,10 +65,16 @@ def test_hostile_records_in_each_topic_stop_nothing_and_are_told(
     for topic in topics.CONTRACT:
         put(settings, topic.name, hostile(topic.name))
     send(settings, "haus-1", range(MINUTES // 2, MINUTES))
-    backlog = Backlog(settings)
+    watermark = ArrivalWatermark(settings)
+    watermark.advance(1, Queries(None, None, None))
     assert Pipeline(settings).catch_up(spark)
     assert profile(settings, "haus-1") == whole
-    until(backlog.is_done, "each raw record, hostile or not, has become something")
+
+    def is_through() -> bool:
+        watermark.advance(2, Queries(None, None, None))
+        return watermark.readings_ms is not None
+
+    until(is_through, "each raw record, hostile or not, has become something")
     for name in (topics.READINGS, topics.SIDE):
         assert f"records in {name} were not written by normalise and were left out" in caplog.text
 

@@ -8,11 +8,13 @@ holds the watermark back.
 """
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
@@ -20,13 +22,16 @@ from strom.settings import Settings
 from strom.store.reads import taken_in
 from strom.streams import topics
 from strom.streams.admin import admin_client
-from strom.streams.offsets import end_offsets, find_topics, partitions_of
+from strom.streams.offsets import Partition, end_offsets, find_topics, partitions_of
+from strom.streams.record import record_of
 
 Offsets = dict[int, int]  # partition → offset
 
 _LOOK_BACK = (
     1000  # dead letters of each partition from before the start: the last raw record may be among them
 )
+_PATIENCE = 3.0  # for an answer of Kafka: the next question comes soon
+_PLACE = re.compile(rf"{re.escape(topics.RAW)}/([0-9]{{1,9}})/([0-9]{{1,18}})")
 _READ_SECONDS = 0.5  # for the dead letters, at each look: however many there are, nobody waits for them
 _OUTAGE_SECONDS = (
     30.0  # behind an outage of Kafka: what the doors still hold has arrived, but is not in the raw topic
@@ -58,8 +63,14 @@ class ArrivalWatermark:
     `side_ms`: all that arrived before has been seen by the side query. `readings_ms`: and is in the lake.
     """
 
-    def __init__(self, settings: Settings, seen_aside: Callable[[], Offsets] = dict) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        seen_aside: Callable[[], Offsets] = dict,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`seen_aside`: the last raw offsets that the side query has seen."""
+        self._clock = clock
         self.side_ms: int | None = None
         self.readings_ms: int | None = None
         self._settings = settings
@@ -67,17 +78,17 @@ class ArrivalWatermark:
         self._client = admin_client(settings)
         self._refused = _Refused(settings)
         self._probe: _Probe | None = None
-        self._pause_until = 0.0
+        self._pause_until = float("-inf")
 
     def advance(self, now_ms: int, queries: Queries) -> None:
         """Raises StromError while Kafka or Postgres is away."""
-        if time.monotonic() < self._pause_until:
+        if self._clock() < self._pause_until:
             return
         try:
             self._advance(now_ms, queries)
         except (StromError, KafkaException):
             self._probe = None
-            self._pause_until = time.monotonic() + _OUTAGE_SECONDS
+            self._pause_until = self._clock() + _OUTAGE_SECONDS
             raise
 
     def _advance(self, now_ms: int, queries: Queries) -> None:
@@ -101,20 +112,20 @@ class ArrivalWatermark:
         """Whether each raw record before the ends has become something, as far as anybody tells."""
         if raw is not None and reached(position(raw, topics.RAW), ends):
             return True
-        taken, aside, refused = (
-            taken_in(self._settings.postgres_url),
-            self._seen_aside(),
-            self._refused.offsets(),
+        told = (taken_in(self._settings.postgres_url), self._seen_aside(), self._refused.read())
+        now = self._ends(
+            topics.RAW
+        )  # after all of these: what lies behind is of a topic made anew, or made up
+        self._refused.keep_below(now)
+        return all(
+            end == 0
+            or max((each.get(part, -1) for each in told if each.get(part, -1) < now.get(part, 0)), default=-1)
+            >= end - 1
+            for part, end in ends.items()
         )
-        last = {part: max(each.get(part, -1) for each in (taken, aside, refused)) for part in ends}
-        now = self._ends(topics.RAW)
-        # An offset behind the present end is of a topic that was made anew since.
-        return all(end == 0 or end - 1 <= last[part] < now.get(part, 0) for part, end in ends.items())
 
     def _ends(self, topic: str) -> Offsets:
-        places = partitions_of(find_topics(self._settings, self._client, [topic]))
-        found = end_offsets(self._settings, self._client, places)
-        return {number: end for (_, number), end in found.items()}
+        return {number: end for (_, number), end in ends_of(self._settings, self._client, topic).items()}
 
 
 @dataclass
@@ -124,15 +135,24 @@ class _Refused:
     settings: Settings
     _consumer: Consumer | None = None
     _offsets: Offsets = field(default_factory=dict)
+    _new: list[tuple[int, int]] = field(default_factory=list)
 
-    def offsets(self) -> Offsets:
+    def read(self) -> Offsets:
+        """As far as they were kept; what has come since is noted."""
         consumer = self._consumer = self._consumer or self._open()
         deadline = time.monotonic() + _READ_SECONDS
         while time.monotonic() < deadline and (messages := consumer.consume(10_000, timeout=0.1)):
             for message in messages:
                 if message.error() is None:
-                    self._note(message.headers())
+                    self._note(record_of(message).header(topics.HEADER_ORIGIN))
         return self._offsets
+
+    def keep_below(self, ends: Offsets) -> None:
+        """Of what was noted, all that can be true."""
+        for part, offset in self._new:
+            if offset < ends.get(part, 0):
+                self._offsets[part] = max(offset, self._offsets.get(part, -1))
+        self._new.clear()
 
     def _open(self) -> Consumer:
         consumer = Consumer(
@@ -142,25 +162,20 @@ class _Refused:
                 "enable.auto.commit": False,
             }
         )
-        client = admin_client(self.settings)
-        places = partitions_of(find_topics(self.settings, client, [topics.DEAD_LETTER]))
-        ends = end_offsets(self.settings, client, places)
+        ends = ends_of(self.settings, admin_client(self.settings), topics.DEAD_LETTER)
         consumer.assign([TopicPartition(*place, max(0, end - _LOOK_BACK)) for place, end in ends.items()])
         return consumer
 
-    def _note(self, headers: object) -> None:
-        """By its origin; whatever else stands there says nothing."""
-        pairs = headers if isinstance(headers, list) else []
-        origin = next((value for name, value in reversed(pairs) if name == topics.HEADER_ORIGIN), None)
-        text = origin.decode(errors="replace") if isinstance(origin, bytes) else origin or ""
-        topic, _, place = text.partition("/")
-        part, _, offset = place.partition("/")
-        if topic == topics.RAW and _is_number(part) and _is_number(offset):
-            self._offsets[int(part)] = max(int(offset), self._offsets.get(int(part), -1))
+    def _note(self, origin: str | None) -> None:
+        """Whatever else stands there says nothing."""
+        if (place := _PLACE.fullmatch(origin or "")) is not None:
+            self._new.append((int(place[1]), int(place[2])))
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 20
+def ends_of(settings: Settings, client: AdminClient, topic: str) -> dict[Partition, int]:
+    """One after the last record of each partition of the topic, or StromError soon."""
+    places = partitions_of(find_topics(settings, client, [topic], timeout=_PATIENCE))
+    return end_offsets(settings, client, places, _PATIENCE)
 
 
 def position(query: StreamingQuery, topic: str) -> Offsets | None:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
+from strom.pipeline.arrival_watermark import Queries
 from strom.pipeline.cluster import await_slots
 from strom.pipeline.ending import FINISH_SECONDS, let_finish, reason_of
 from strom.pipeline.lake.upkeep import keep_up
@@ -60,7 +61,7 @@ class Pipeline:
             if until_caught_up:
                 return self.catch_up(spark)
             with (
-                self._side_job(spark, _now_ms()) as side,
+                self._side_job(spark) as side,
                 self._store_job(spark) as store,
                 self._user_queries(spark) as own,
             ):
@@ -179,7 +180,7 @@ class Pipeline:
         """In a thread of its own: it waits for Kafka and Postgres, and queries that fail must not wait for that."""
         while not self._stop.wait(TICK_SECONDS):
             if side is None or side.query is not None:
-                ticks.tick(_now_ms(), _of(raw), _of(side), _of(store))
+                ticks.tick(_now_ms(), Queries(_of(raw), _of(side), _of(store)))
 
     def _in_background(self, name: str, work: Callable[[], None]) -> SupervisedThread:
         thread = SupervisedThread(name, work, self._stop, log)
@@ -208,9 +209,9 @@ class Pipeline:
             _check(spark, queries)
 
     @contextmanager
-    def _side_job(self, spark: SparkSession, since_ms: int = 0) -> Iterator[SideJob | None]:
+    def _side_job(self, spark: SparkSession) -> Iterator[SideJob | None]:
         """What `normalise` passes on; to be closed after the queries have ended."""
-        job = SideJob(self._settings, spark, since_ms=since_ms) if SIDE in self._stages else None
+        job = SideJob(self._settings, spark) if SIDE in self._stages else None
         try:
             yield job
         finally:

@@ -114,6 +114,10 @@ class Parts:
             oldest = self._close(next(iter(self._open)))
             yield Bad(oldest.in_order, f"{_lacks(oldest)} when there was no room for more")
 
+    def seen(self) -> dict[int, int]:
+        """The highest offset of each raw partition of which a part has come."""
+        return {partition: offset for partition, (offset, _) in self._marks.items()}
+
     def overdue(self, before_ms: int) -> list[_Key]:
         """The messages that got no part since then."""
         return [key for key, each in self._open.items() if each.touched_ms < before_ms]

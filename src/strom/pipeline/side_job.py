@@ -29,13 +29,10 @@ log = logging.getLogger(__name__)
 
 
 class SideJob:
-    """`process` and `expire` may be called from different threads.
+    """`process` and `expire` may be called from different threads."""
 
-    `since_ms`: nothing counts as waited for before, since what came may not have been read yet.
-    """
-
-    def __init__(self, settings: Settings, spark: SparkSession, since_ms: int = 0) -> None:
-        self._settings, self._since_ms = settings, since_ms
+    def __init__(self, settings: Settings, spark: SparkSession) -> None:
+        self._settings = settings
         self._dialects = dialects_of(settings)
         self._states = BatchStates(spark, f"{settings.checkpoint_root}/{SIDE}/parts")
         self._lock = threading.Lock()
@@ -54,24 +51,32 @@ class SideJob:
             if found.parts:
                 self._gather(sorted(Seen(*row) for row in found.parts), number)
 
-    def has_overdue(self, now_ms: int) -> bool:
-        """Cheap; False while a batch is under way."""
+    def seen(self) -> dict[int, int]:
+        """The last raw offset of each partition of which a part was seen; nothing while a batch is under way."""
         if not self._lock.acquire(blocking=False):
-            return False
+            return {}
         try:
-            return bool(self._newest().overdue(self._waited_until(now_ms)))
+            return self._newest().seen()
         finally:
             self._lock.release()
 
-    def expire(self, now_ms: int) -> None:
-        """Give up messages whose parts have not come for too long. Only where all that was sent has been read."""
-        with self._lock:
+    def expire(self, watermark_ms: int) -> None:
+        """Give up messages whose parts have not come for too long: all that arrived before the watermark has been seen.
+
+        While a batch is under way that can wait.
+        """
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
             parts = self._newest()
-            if overdue := parts.overdue(self._waited_until(now_ms)):
+            waited = round(self._settings.parts.wait_seconds * 1000)
+            if overdue := parts.overdue(watermark_ms - waited):
                 self._parts = None
                 for bad in parts.give_up(overdue):
                     self._large.send(bad)
                 self._keep(parts, self._batch)
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         if "_large" in self.__dict__:
@@ -122,8 +127,3 @@ class SideJob:
             *first,
             topics.RAW,
         )
-
-    def _waited_until(self, now_ms: int) -> int:
-        """A part that came before that has been waited for long enough."""
-        waited = round(self._settings.parts.wait_seconds * 1000)
-        return now_ms - waited if now_ms - waited >= self._since_ms else 0
