@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from strom.cli.bench_sustained import sustained
 from strom.cli.options import HomeOption, settings_from
 from strom.cli.running import end_like_ctrl_c
 from strom.errors import StromError
@@ -17,6 +18,7 @@ group = typer.Typer(help="Measure what this machine reaches.", no_args_is_help=T
 
 
 def register(app: typer.Typer) -> None:
+    group.command()(sustained)
     app.add_typer(group, name="bench")
 
 
