@@ -128,7 +128,7 @@ class _Publisher:
         self._counts = counts
         self._lines = [_Line(load.endpoint, f"bench-load-{number}") for number in range(CONNECTIONS)]
         self._turns = [
-            (self._lines[number % CONNECTIONS], block) for number, block in enumerate(_blocks(load))
+            (self._lines[number % CONNECTIONS], block) for number, block in enumerate(blocks(load))
         ]
         for line, block in self._turns:
             line.meters += block.size
@@ -173,7 +173,7 @@ class _Publisher:
             self._counts.unheard.value += unheard
 
 
-def _blocks(load: Load) -> Iterator[Block]:
+def blocks(load: Load) -> Iterator[Block]:
     """All meters, in the order of their turns; packet ids are counted on each connection from 1."""
     used = [0] * CONNECTIONS
     for number, begin in enumerate(range(0, load.meters, load.burst)):
