@@ -1,5 +1,6 @@
 """How far behind something is: from counts, from ages, as a series over a run. Pure functions of what was sampled."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +30,13 @@ class LagSeries:
 
     def since(self, at: float) -> "LagSeries":
         """Without what was sampled earlier."""
-        kept = [(when, lag) for when, lag in zip(self.at, self.lag, strict=True) if when >= at]
-        return LagSeries([when for when, _ in kept], [lag for _, lag in kept])
+        first = bisect_left(self.at, at)
+        return LagSeries(self.at[first:], self.lag[first:])
+
+    def until(self, at: float) -> "LagSeries":
+        """What was sampled before that."""
+        end = bisect_left(self.at, at)
+        return LagSeries(self.at[:end], self.lag[:end])
 
     def quantile(self, share: float) -> float:
         return quantile(Counter(self.lag), share)

@@ -147,8 +147,13 @@ class _Publisher:
         while not counts.stopping.value:
             line, block = self._turns[turn]
             pause = due - time.monotonic()
-            if pause > 0 or line.unconfirmed + block.size > line.meters:
-                self._take_confirmations(min(pause, _LOOK_SECONDS) if pause > 0 else BURST_SECONDS)
+            if pause > 0:
+                # Confirmations come one by one: whoever waits for them wakes up for each.
+                self._take_confirmations(0)
+                time.sleep(min(pause, _LOOK_SECONDS))
+                continue
+            if line.unconfirmed + block.size > line.meters:
+                self._take_confirmations(BURST_SECONDS)
                 continue
             counts.late_ms.value = max(counts.late_ms.value, round(-pause * 1000))
             self._stamps[turn] = now_ms = _now_ms()

@@ -40,6 +40,7 @@ class Watch:
         self.tables = LagSeries()
         self.newest = LagSeries()  # age of the newest reading in the tables
         self.waiting = Waiting()
+        self.all_in_tables = False  # each of the meters that are asked for has been seen there
         self.slots: dict[int, float | None] = {}  # how long after its end each quarter-hour was there
         self._began_s = load.counts.began_ms.value / 1000
 
@@ -48,6 +49,7 @@ class Watch:
         sent, now = self._load.counts.sent.value, time.time()
         self.look_at_topics(sent, now)
         received = self._freshness.received(self._asked)
+        self.all_in_tables = None not in received
         now = time.time()
         self.tables.note(now, behind_by_age(received, self._began_s, self._load.load.interval_s, now))
         self.newest.note(now, now - max((at for at in received if at is not None), default=self._began_s))
