@@ -11,10 +11,12 @@ import pytest
 
 from strom.bench.sustained.arrivals import Arrived
 from strom.bench.sustained.lags import LagSeries, behind_by_age, quantile, spread
-from strom.bench.sustained.measured import Measured, verdicts
+from strom.bench.sustained.measured import Measured, report_of, verdicts
 from strom.bench.sustained.plan import MOST_METERS, Limits, Plan
+from strom.bench.sustained.processor import Snapshot
 from strom.bench.sustained.run import Result, Run
 from strom.bench.sustained.search import LEAST_RATE, PRECISION, Search
+from strom.cli.bench_sustained import _show
 from strom.errors import StromError
 from strom.settings import Settings
 
@@ -165,8 +167,6 @@ def test_each_limit_that_is_missed_is_told(change: dict[str, object], row: str) 
 
 
 def test_the_result_shows_the_run_that_decided() -> None:
-    from strom.bench.sustained.measured import report_of
-
     runs = [
         Run(found, report_of(found, Limits()), decides) for found, decides in ((a_good_run(), False),) * 2
     ]
@@ -176,6 +176,26 @@ def test_the_result_shows_the_run_that_decided() -> None:
     assert result.shown is runs[1]
     assert json.loads(json.dumps(result.as_dict()))["runs"][0]["held"] is True
     assert Result().as_dict() == {"sustained": None, "interrupted": False, "runs": []}
+
+
+def test_people_see_every_row_the_processor_time_by_part_and_the_rates_that_were_tried(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    failed, good = a_good_run(), a_good_run()
+    failed.ended, failed.rate = "readings 12 s behind", 200
+    good.used = Snapshot({"Kafka": 6.0, "bridge": 0.6}, {"Kafka": {"compiling": 0.6}}, 9.0, 111.0)
+    runs = [
+        Run(found, report_of(found, Limits()), decides) for found, decides in ((failed, False), (good, True))
+    ]
+    _show(Result(runs, found=100), as_json=False)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "200 60 s readings 12 s behind" in lines
+    for row in ("Kafka 1,000.0 10 %", "compiling 100.0 1 %", "everything else on this machine 400.0 4 %"):
+        assert row in lines
+    assert "processors idle, %: 92.5" in lines
+    assert all(any(line.startswith(row.name) for line in lines) for row in runs[1].report.measures)
+    assert lines[-1] == "Sustained: 100 messages a second."
 
 
 def test_more_meters_than_the_load_can_have_are_refused() -> None:
@@ -205,7 +225,9 @@ def test_a_small_run_reports_every_row_and_loses_nothing(tmp_path: Path) -> None
     assert list(rows) == [row.name for row in verdicts(a_good_run(), Limits())]
     for name in ("arrived in readings", "last message in the tables", "in the lake"):
         assert rows[name]["ratio"] == 1, found.stderr
-    parts = {name.partition(", µs")[0] for name in told["figures"] if "µs of processor" in name}
+    used = {name.partition(", µs")[0] for name in told["figures"] if "µs of processor" in name}
+    parts = {name for name in used if ":" not in name}
+    assert {"pipeline, JVM: compiling", "pipeline, JVM: tasks"} <= used
     assert parts == {
         "Kafka",
         "Mosquitto",

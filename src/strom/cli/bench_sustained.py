@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from strom.cli.bench_tables import processor_table, ratio_table, runs_table
 from strom.cli.options import HomeOption, settings_from
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from strom.bench.sustained.run import Result, Run
+    from strom.bench.sustained.run import Result
 
 
 def sustained(
@@ -33,7 +32,7 @@ def sustained(
 
     Simulated meters publish to Mosquitto; bridge, Kafka, pipeline, tables, lake and page run as `strom up` starts them.
     Each rate gets a new stack. It holds if every message arrives and nothing falls behind: `readings` at most 1 s (p99),
-    the page 2 s, the tables 60 s. Exit code 1 if none holds.
+    the page 2 s, the tables 60 s. Exit code 1 if no rate holds.
 
     Ctrl-C ends the run and tells what was measured. The search takes about half an hour.
 
@@ -76,11 +75,12 @@ def _show(result: "Result", *, as_json: bool) -> None:
         print("Nothing was measured.")
         return
     if len(result.runs) > 1:
-        _show_runs(result.runs, console)
-    _show_verdicts(run, console)
-    _show_processor(run, console)
+        console.print(runs_table(result.runs))
+    console.print(ratio_table(run.report))
+    if run.measured.was_measured:
+        console.print(processor_table(run.measured))
     for name, value in run.report.figures.items():
-        if "processor" not in name or "idle" in name:
+        if "µs of processor" not in name:
             print(f"{name}: {value:,}")
     if result.interrupted:
         print("It was interrupted; this is what was measured up to then.")
@@ -88,50 +88,3 @@ def _show(result: "Result", *, as_json: bool) -> None:
         print("No rate held.")
     else:
         print(f"Sustained: {result.found:,} messages a second.")
-
-
-def _show_runs(runs: "list[Run]", console: "Console") -> None:
-    from rich.table import Table
-
-    table = Table(
-        "messages/s", "measured", "", box=None, padding=(0, 2, 0, 0), title="Tried", title_justify="left"
-    )
-    for run in runs:
-        outcome = "[green]holds[/]" if run.held else f"[red]{run.why}[/]"
-        table.add_row(f"{run.measured.rate:,}", f"{run.measured.seconds:.0f} s", outcome)
-    console.print(table)
-
-
-def _show_verdicts(run: "Run", console: "Console") -> None:
-    from rich.table import Table
-
-    table = Table(title=run.report.conditions, box=None, padding=(0, 2, 0, 0), title_justify="left")
-    for name in ("", "ratio", "asked", "against", ""):
-        table.add_column(name, justify="right" if name == "ratio" else "left")
-    for measure in run.report.measures:
-        ratio = f"{'[green]' if measure.reached else '[red]'}{measure.ratio:.2f}[/]"
-        table.add_row(measure.name, ratio, measure.asked, measure.against, measure.detail)
-    console.print(table)
-
-
-def _show_processor(run: "Run", console: "Console") -> None:
-    from rich.table import Table
-
-    from strom.bench.sustained.measured import per_message
-
-    found = run.measured
-    if not found.was_measured:
-        return
-    table = Table(title="Processor time", box=None, padding=(0, 2, 0, 0), title_justify="left")
-    for name in ("", "µs a message", "of one core"):
-        table.add_column(name, justify="left" if not name else "right")
-    for part, used_us in sorted(per_message(found).items(), key=lambda row: -row[1]):
-        table.add_row(part, f"{used_us:,.1f}", f"{used_us * found.sent / found.seconds / 1e4:.0f} %")
-        for kind, used in found.used.threads.get(part, {}).items():
-            table.add_row(
-                f"  {kind}",
-                f"{used / found.sent * 1e6:,.1f}",
-                f"{100 * used / found.seconds:.0f} %",
-                style="dim",
-            )
-    console.print(table)

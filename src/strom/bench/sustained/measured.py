@@ -74,6 +74,9 @@ def figures(found: Measured) -> dict[str, float]:
         shown["age of the newest reading in the tables, maximum, s"] = round(found.newest.maximum, 1)
     for part, used_us in per_message(found).items():
         shown[f"{part}, µs of processor a message"] = round(used_us, 1)
+    for part, kinds in found.used.threads.items():
+        for kind, used_s in kinds.items():
+            shown[f"{part}: {kind}, µs of processor a message"] = round(used_s / max(found.sent, 1) * 1e6, 1)
     return shown
 
 

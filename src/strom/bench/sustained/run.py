@@ -7,7 +7,7 @@ from strom.bench.report import Report
 from strom.bench.sustained.measured import Measured, report_of
 from strom.bench.sustained.plan import Limits, Plan
 from strom.bench.sustained.search import Search
-from strom.bench.sustained.trial import INTERRUPTED, Stop, Trial
+from strom.bench.sustained.trial import Stop, Trial
 from strom.settings import Settings
 
 
@@ -25,8 +25,10 @@ class Run:
 
     @property
     def why(self) -> str:
-        """What fell short first, in the order of the way."""
-        return next((f"{m.name}: {m.detail}" for m in self.report.measures if not m.reached), "")
+        """Why it ended before its time, or what fell short first, in the order of the way."""
+        return self.measured.ended or next(
+            (f"{m.name}: {m.detail}" for m in self.report.measures if not m.reached), ""
+        )
 
     def as_dict(self) -> dict[str, object]:
         return {
@@ -100,6 +102,6 @@ class SustainedBench:
         measured = Trial(self._settings, self._plan, rate, decides, self._stop, self._say, self._tick).run()
         run = Run(measured, report_of(measured, Limits()), decides)
         self._result.runs.append(run)
-        outcome = measured.ended if measured.ended == INTERRUPTED else "holds" if run.held else run.why
+        outcome = "holds" if run.held else run.why
         self._say(f"▸ {rate:,} messages/s: {outcome}")
         return run

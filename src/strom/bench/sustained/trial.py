@@ -31,6 +31,7 @@ LOOK_SECONDS = 1.0
 SETTLED_SECONDS = 10.0  # for which `readings` has to be less than CAUGHT_UP_S behind
 WARM_UP_SECONDS = 180.0  # at most
 ARRIVAL_SECONDS, STOPPED_SECONDS = 180.0, 20.0  # for what is on its way; the latter after Ctrl-C
+LAKE_SECONDS = 60.0
 HOPELESS_S = 10.0  # behind in `readings`: p99 cannot be a second any more
 
 
@@ -128,6 +129,8 @@ class _Run:
         self._found.ended = INTERRUPTED
 
     def _note_caught_up(self) -> None:
+        if self._found.caught_up_s is not None:
+            return
         at = self._watch.readings.caught_up_at(CAUGHT_UP_S)
         if at is not None:
             self._found.caught_up_s = at - self._load.counts.began_ms.value / 1000
@@ -136,6 +139,7 @@ class _Run:
         trial, found, counts = self._trial, self._found, self._load.counts
         seconds = trial.plan.seconds if trial.decides else trial.plan.probe_seconds
         began_s, began = time.time(), time.monotonic()
+        self._note_caught_up()
         self._since_ms = self._watch.measure_page()
         before, sent, counts.late_ms.value = self._snapshot(), counts.sent.value, 0
         while (passed := time.monotonic() - began) < seconds and not found.ended:
@@ -190,15 +194,19 @@ class _Run:
             found.in_lake = self._in_lake(found.arrived.readings)
 
     def _in_lake(self, wanted: int) -> int | None:
-        """As `strom lake status` tells."""
-        done = subprocess.run(
-            [sys.executable, "-m", "strom", "lake", "status", "--json"],
-            env=self._own.child_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return int(json.loads(done.stdout)["readings"]) if done.returncode == 0 else None
+        """As `strom lake status` tells; it may get there later than the tables."""
+        deadline = time.monotonic() + LAKE_SECONDS
+        while True:
+            done = subprocess.run(
+                [sys.executable, "-m", "strom", "lake", "status", "--json"],
+                env=self._own.child_environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            count = int(json.loads(done.stdout)["readings"]) if done.returncode == 0 else None
+            if count == wanted or time.monotonic() > deadline or self._trial.stop.requested:
+                return count
 
     def _look(self, state: str, passed: float, seconds: float) -> None:
         watch = self._watch
