@@ -10,6 +10,7 @@ from strom.bench.sustained.plan import Limits
 from strom.bench.sustained.processor import Snapshot
 
 CAUGHT_UP_S = 5.0
+OTHERS = "everything else on this machine"
 
 
 @dataclass
@@ -59,13 +60,13 @@ def report_of(found: Measured, limits: Limits) -> Report:
 
 
 def figures(found: Measured) -> dict[str, float]:
+    all_s = max(found.used.idle_s + found.used.busy_s, 1e-9)
     shown = {
         "messages published in the measured span": found.sent,
         "messages published and confirmed in all": found.published,
         "load, most behind its plan, ms": found.late_ms,
-        "processors idle, %": round(
-            100 * found.used.idle_s / max(found.used.idle_s + found.used.busy_s, 1e-9), 1
-        ),
+        "processors idle, %": round(100 * found.used.idle_s / all_s, 1),
+        "processors used by others, %": round(100 * used_by_others(found) / all_s, 1),
     }
     if found.caught_up_s is not None:
         shown["readings caught up after the start, s"] = round(found.caught_up_s, 1)
@@ -81,10 +82,14 @@ def figures(found: Measured) -> dict[str, float]:
 
 
 def per_message(found: Measured) -> dict[str, float]:
-    """Microseconds of the processors by part; what was used by nobody here is the machine's."""
-    used: Mapping[str, float] = found.used.parts
-    rest = {"everything else on this machine": max(0.0, found.used.busy_s - sum(used.values()))}
-    return {part: seconds / max(found.sent, 1) * 1e6 for part, seconds in {**used, **rest}.items()}
+    """Microseconds of the processors by part."""
+    used: Mapping[str, float] = {**found.used.parts, OTHERS: used_by_others(found)}
+    return {part: seconds / max(found.sent, 1) * 1e6 for part, seconds in used.items()}
+
+
+def used_by_others(found: Measured) -> float:
+    """Seconds of the processors that went to none of the parts: what else this machine was doing."""
+    return max(0.0, found.used.busy_s - sum(found.used.parts.values()))
 
 
 def _published(found: Measured, limits: Limits) -> Measure:
