@@ -18,7 +18,7 @@ def own_servers(
     """Settings that point at empty servers; whatever runs here already is not touched."""
     home = settings.home.absolute() / "bench"
     shutil.rmtree(home, ignore_errors=True)
-    kafka, controller, mqtt, postgres = free_ports(4)
+    kafka, controller, mqtt, postgres, page = free_ports(5)
     own = settings.model_copy(
         update={
             "home": home,
@@ -27,6 +27,7 @@ def own_servers(
             ),
             "mqtt": settings.mqtt.model_copy(update={"address": None, "port": mqtt}),
             "postgres": settings.postgres.model_copy(update={"url": None, "port": postgres}),
+            "page": settings.page.model_copy(update={"port": page}),
             "pipeline": settings.pipeline.model_copy(update={"lake": None, "checkpoints": None}),
         }
     )

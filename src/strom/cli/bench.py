@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from strom.cli.bench_sustained import sustained
+from strom.cli.bench_tables import ratio_table
 from strom.cli.options import HomeOption, settings_from
 from strom.cli.running import end_like_ctrl_c
 from strom.errors import StromError
@@ -17,6 +19,7 @@ group = typer.Typer(help="Measure what this machine reaches.", no_args_is_help=T
 
 
 def register(app: typer.Typer) -> None:
+    group.command()(sustained)
     app.add_typer(group, name="bench")
 
 
@@ -163,16 +166,9 @@ def _show(report: "Report", plot: Path, *, as_json: bool) -> None:
     import json
 
     from rich.console import Console
-    from rich.table import Table
 
     if as_json:
         print(json.dumps(report.as_dict(), ensure_ascii=False))
         return
-    table = Table(title=report.conditions, box=None, padding=(0, 2, 0, 0), title_justify="left")
-    for name in ("", "ratio", "asked", "against", ""):
-        table.add_column(name, justify="right" if name == "ratio" else "left")
-    for measure in report.measures:
-        ratio = f"{'[green]' if measure.reached else '[red]'}{measure.ratio:.2f}[/]"
-        table.add_row(measure.name, ratio, measure.asked, measure.against, measure.detail)
-    Console().print(table)
+    Console().print(ratio_table(report))
     print(f"The picture is in {plot}.")

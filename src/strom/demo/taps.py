@@ -7,9 +7,10 @@ import json
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from urllib.parse import urlencode
 
 from strom.settings import Settings
 from strom.streams import topics
@@ -19,6 +20,7 @@ from strom.streams.record import Record
 from strom.streams.records import Records
 from strom.streams.start import LATEST
 
+EVERY_METER = "*"
 _RETRY_SECONDS = 1.0
 
 
@@ -131,10 +133,10 @@ def raw_ends(settings: Settings) -> dict[int, int]:
 
 
 class PageTap:
-    """Hears every reading at the page's own live events, as a browser does."""
+    """Hears readings at the page's own live events, as a browser does: those of every meter, or of some."""
 
-    def __init__(self, address: str) -> None:
-        self._address = f"{address}/api/v1/live?meter=*"
+    def __init__(self, address: str, meters: Iterable[str] = (EVERY_METER,)) -> None:
+        self._address = f"{address}/api/v1/live?{urlencode([('meter', meter) for meter in meters])}"
         self.latencies = Latencies()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="demo-page", daemon=True)

@@ -43,7 +43,7 @@ class ManyAdapters:
         notes.say(
             f"{plan.adapters:,} adapters, each sending every {plan.interval_s:g} s for {plan.seconds:g} s"
         )
-        _stamp_on_arrival(self._settings)
+        stamp_on_arrival(self._settings, topics.RAW)
         first = raw_ends(self._settings)
         with Strom().running(self._settings, TOPIC, 1) as bridge:
             clock = _Clock(plan, notes)
@@ -151,12 +151,12 @@ class _Clock:
             )
 
 
-def _stamp_on_arrival(settings: Settings) -> None:
-    """Records of the raw topic carry the time at which Kafka took them, not the time at which they were sent."""
+def stamp_on_arrival(settings: Settings, topic: str) -> None:
+    """Records of the topic carry the time at which Kafka took them, not the time at which they were sent."""
     entry = ConfigEntry(
         "message.timestamp.type", "LogAppendTime", incremental_operation=AlterConfigOpType.SET
     )
-    resource = ConfigResource(ResourceType.TOPIC, topics.RAW, incremental_configs=[entry])
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     client = admin_client(settings)  # gone with it would be the answer
     for future in client.incremental_alter_configs([resource]).values():
         future.result()

@@ -1,0 +1,1 @@
+"""How many messages a second the whole way takes without falling behind."""
