@@ -4,6 +4,7 @@ It asks for all topics at once, never for one by its name: some brokers create w
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -38,17 +39,14 @@ class Directory:
         self.connected = False
         self._told = False  # that it is lost, since it last was there
 
-    async def run(self) -> None:
-        """Keep it fresh until cancelled."""
-        while True:
-            await self.ask()
-            pause = REFRESH_SECONDS if self.connected else RETRY_SECONDS
-            try:
-                async with asyncio.timeout(pause):
-                    await self._doubted.wait()
-            except TimeoutError:
-                continue
-            self._doubted.clear()
+    async def refresh(self) -> None:
+        """Ask Kafka, and wait until it is time to ask it again."""
+        await self.ask()
+        pause = REFRESH_SECONDS if self.connected else RETRY_SECONDS
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._doubted.wait()
+        self._doubted.clear()
 
     def doubt(self) -> None:
         """Something did not come back from Kafka: ask it now whether it is there."""

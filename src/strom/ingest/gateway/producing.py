@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from strom.errors import StromError
 from strom.ingest.gateway.alike_batch import AlikeBatch
 from strom.ingest.gateway.answers import kafka_away, overloaded
+from strom.ingest.gateway.background import Background
 from strom.ingest.gateway.batches import Batch
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.messages import Alike, Message, Messages
@@ -55,6 +56,7 @@ class Sender:
         self,
         settings: Settings,
         counters: Counters,
+        background: Background,
         on_failure: Callable[[], None] = lambda: None,
         *,
         arrays: bool = False,
@@ -64,6 +66,7 @@ class Sender:
         self._limit = settings.gateway.inflight
         self._seconds = settings.gateway.send_seconds + _GRACE
         self._counters = counters
+        self._taking_reports = background.job("delivery reports")
         self._on_failure = on_failure
         self._partitioner = Partitioner(settings)
         self._by_area = settings.kafka.partitioner == "area"
@@ -170,14 +173,22 @@ class Sender:
 
     def _tick(self) -> None:
         self._ticking = False
+        try:
+            self._take_reports()
+        except Exception as error:  # whatever it is, callers wait for the other reports
+            pause = self._taking_reports.failed(error)
+        else:
+            self._taking_reports.succeeded()
+            pause = _SLOW_TICK if self._quiet > _SLOW_AFTER else _TICK
+        if self._under_way:
+            self._ticking = True
+            self._loop.call_later(pause, self._tick)
+
+    def _take_reports(self) -> None:
         self._quiet = 0 if self.poll() else self._quiet + 1
         if self._fatal:
             self._begin_anew()
-        if self._under_way:
-            self._give_up_late_ones()
-            pause = _SLOW_TICK if self._quiet > _SLOW_AFTER else _TICK
-            self._ticking = True
-            self._loop.call_later(pause, self._tick)
+        self._give_up_late_ones()
 
     def _give_up_late_ones(self) -> None:
         now = time.monotonic()
