@@ -125,7 +125,9 @@ def test_a_read_that_does_not_come_back_is_503_and_the_gateway_goes_on(
         assert caller.process.stop() == 0
 
 
-def test_a_commit_to_a_kafka_that_hangs_is_503(own_settings: Settings, tmp_path: Path) -> None:
+def test_a_fetch_and_a_commit_while_kafka_hangs_are_503_and_the_gateway_stops(
+    own_settings: Settings, tmp_path: Path
+) -> None:
     with Stack(own_settings, ["kafka"]) as stack:
         topic = topic_of(own_settings, "hung")
         write(own_settings, topic, b"a")
@@ -133,8 +135,12 @@ def test_a_commit_to_a_kafka_that_hangs_is_503(own_settings: Settings, tmp_path:
             read_by_group(caller, "group", topic)
             os.kill(pid := stack.pid("kafka"), signal.SIGSTOP)
             try:
-                answer = caller.post("/commit/group/one")
-                assert (answer.status_code, answer.headers["retry-after"]) == (503, "2"), answer.text
+                for path, body in (
+                    ("/fetch", {"topic": topic, "partition": 0, "offset": 0}),
+                    ("/commit/group/one", None),
+                ):
+                    answer = caller.post(path, body)
+                    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2"), answer.text
                 assert caller.process.stop() == 0
             finally:
                 os.kill(pid, signal.SIGCONT)

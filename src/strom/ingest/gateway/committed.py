@@ -14,6 +14,7 @@ from strom.streams.offsets import Partition, end_offsets, first_offsets, offsets
 
 EARLIEST, LATEST = "earliest", "latest"
 _ANSWER_SECONDS = 5.0
+_CHECK_SECONDS = 3.0  # before a fetch, for each of two answers
 
 
 class Offsets:
@@ -40,7 +41,7 @@ class Offsets:
         assigned another place (which it then never reads) or is being closed (which then never ends).
         """
         wanted: list[Partition] = [(each.topic, each.partition) for each in places]
-        known = (self._settings, self._client, wanted, _ANSWER_SECONDS)
+        known = (self._settings, self._client, wanted, _CHECK_SECONDS)
         try:
             first, end = first_offsets(*known), end_offsets(*known)
         except AwayError:

@@ -18,6 +18,7 @@ from strom.ingest.gateway.answers import kafka_away, overloaded
 from strom.ingest.gateway.background import Background
 from strom.ingest.gateway.batches import Batch
 from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.daemon_threads import DaemonThreads
 from strom.ingest.gateway.messages import Alike, Message, Messages
 from strom.ingest.gateway.outcome import Outcome
 from strom.ingest.gateway.producers import Producers
@@ -31,6 +32,7 @@ LOG = logging.getLogger("strom.gateway")
 STOP_SECONDS = 10.0
 _TICK, _SLOW_TICK = 0.001, 0.02
 _SLOW_AFTER = 200  # ticks without a confirmation
+_QUESTIONS_AT_ONCE = 4
 _GRACE = 1.0  # after the client library's own time is over
 
 
@@ -66,6 +68,7 @@ class Sender:
         self._limit = settings.gateway.inflight
         self._seconds = settings.gateway.send_seconds + _GRACE
         self._counters = counters
+        self._threads = DaemonThreads(_QUESTIONS_AT_ONCE)
         self._taking_reports = background.job("delivery reports")
         self._on_failure = on_failure
         self._partitioner = Partitioner(settings)
@@ -166,7 +169,9 @@ class Sender:
     async def _learn(self, topic: str, partitions: int) -> None:
         if not self._knows(topic, partitions):
             try:
-                await asyncio.to_thread(self._partitioner.learn, topic, max(partitions, 1))
+                await self._threads.run(
+                    "the partitions of a topic", lambda: self._partitioner.learn(topic, max(partitions, 1))
+                )
             except StromError as error:
                 LOG.warning("how many partitions %s has cannot be found out: %s", topic, error)
                 raise kafka_away() from None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 
@@ -27,6 +28,8 @@ from strom.ingest.gateway.users import Users
 from strom.ingest.gateway.writers import Writers
 from strom.metrics import Metrics
 from strom.settings import Settings
+
+LOG = logging.getLogger("strom.gateway")
 
 _SPARE_THREADS = 4
 _KEEP_ALIVE_SECONDS = 75  # a sender of one message a minute keeps its connection
@@ -54,8 +57,9 @@ def run(settings: Settings, on_ready: Callable[[], None]) -> None:
             gateway = Gateway(settings)
 
             def stop() -> None:
-                gateway.stopping.set()
-                end_within(stop_seconds)
+                if not gateway.stopping.is_set():
+                    gateway.stopping.set()
+                    end_within(stop_seconds)
 
             async with gateway.running():
                 await serving.run(
@@ -85,7 +89,7 @@ class Gateway:
         threads = DaemonThreads(own.consumers + AT_ONCE + _SPARE_THREADS)
         self._users = Users(settings)
         self._gatekeeper = Gatekeeper(self._users, self._counters)
-        self._directory = Directory(settings, self._counters)
+        self._directory = Directory(settings, self._counters, threads)
         doubt = self._directory.doubt
         self._sender = Sender(settings, self._counters, background, doubt)
         self._writers = Writers(settings, self._counters, background, doubt)
@@ -123,11 +127,16 @@ class Gateway:
         finally:
             await background.stop()
             self._fetchers.close()
-            await asyncio.gather(
-                self._consumers.close(), self._writers.close(), asyncio.to_thread(self._sender.close)
+            ended = await asyncio.gather(
+                self._consumers.close(),
+                self._writers.close(),
+                asyncio.to_thread(self._sender.close),
+                return_exceptions=True,
             )
             await self._closer.finish()
             self._gatekeeper.close()
+            for error in filter(None, ended):
+                LOG.error("something of the gateway did not end as it should", exc_info=error)
 
     async def _close_idle_consumers(self) -> None:
         await asyncio.sleep(_HOUSEKEEPING_SECONDS)

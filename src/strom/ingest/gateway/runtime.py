@@ -1,6 +1,7 @@
 """How the gateway's processes run Python."""
 
 import asyncio
+import contextlib
 import faulthandler
 import gc
 import logging
@@ -32,4 +33,5 @@ def end_within(seconds: float) -> None:
     The timer needs neither the event loop nor Python's lock, and holds also while Python itself exits.
     """
     LOG.info("stopping; what has not ended after %.0f s is ended by force", seconds)
-    faulthandler.dump_traceback_later(seconds, exit=True)
+    with contextlib.suppress(RuntimeError):  # there is no standard error
+        faulthandler.dump_traceback_later(seconds, exit=True)
