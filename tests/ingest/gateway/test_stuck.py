@@ -1,6 +1,5 @@
 """Calls of Kafka's client that never come back: the gateway answers, goes on and ends all the same."""
 
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -9,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from strom.settings import Settings
+from strom.ingest.gateway.run import stop_seconds
+from strom.settings import GatewaySettings, Settings
+from strom.stack.own import Gateway
 from strom.stack.supervisor import Stack
 from tests.ingest.gateway.calling import Caller, calling, gateway_settings
 from tests.streams.writing import topic_of, write
@@ -158,5 +159,7 @@ def test_a_gateway_that_cannot_stop_is_ended_by_force_and_shows_where_it_hangs(
         assert "broken.py" in caller.process.log
 
 
-def test_health_names_no_task_while_all_is_well(gateway: Caller) -> None:
-    assert json.loads(gateway.get("/health").text) == {"status": "ok", "kafka": "connected"}
+@pytest.mark.parametrize("send_seconds", [1, 5, 300])
+def test_the_supervisor_waits_until_the_gateway_has_ended_itself(send_seconds: float) -> None:
+    settings = Settings(gateway=GatewaySettings(send_seconds=send_seconds))
+    assert stop_seconds(settings) < Gateway(settings).stop_seconds

@@ -39,6 +39,11 @@ _HOUSEKEEPING_SECONDS = 1.0
 _STOP_SECONDS = 40.0
 
 
+def stop_seconds(settings: Settings) -> float:
+    """How long a gateway that was told to stop runs on at most."""
+    return settings.gateway.send_seconds + _STOP_SECONDS
+
+
 def site_of(settings: Settings) -> serving.Site:
     own = settings.gateway
     return serving.Site("The gateway", own.host, own.port, "gateway.port", "/health")
@@ -47,7 +52,6 @@ def site_of(settings: Settings) -> serving.Site:
 def run(settings: Settings, on_ready: Callable[[], None]) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called when a real request has been answered."""
     collect_garbage_rarely()
-    stop_seconds = settings.gateway.send_seconds + _STOP_SECONDS
     with (
         serving.listen(site_of(settings)) as listener,
         asyncio.Runner(loop_factory=loop_factory()) as runner,
@@ -59,7 +63,7 @@ def run(settings: Settings, on_ready: Callable[[], None]) -> None:
             def stop() -> None:
                 if not gateway.stopping.is_set():
                     gateway.stopping.set()
-                    end_within(stop_seconds)
+                    end_within(stop_seconds(settings))
 
             async with gateway.running():
                 await serving.run(
