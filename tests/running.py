@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from strom.stack.ready import announced_pid
 from tests.waiting import until
 
 _SECONDS = 90.0  # to be ready, to log, to end
+_STROM = ("-m", "strom")
 
 
 @dataclass
@@ -47,21 +48,21 @@ class Running:
         return announced or self.process.poll() is not None
 
 
-def start(settings: Settings, part: str, *words: str) -> Running:
+def start(settings: Settings, part: str, *words: str, program: Sequence[str] = _STROM) -> Running:
     """`strom` with these words; its log goes on in the same file when it is started again."""
     settings.home.mkdir(parents=True, exist_ok=True)
     path = settings.home / f"{part}.log"
     with path.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "strom", *words], env=settings.child_environment(), stderr=log
+            [sys.executable, *program, *words], env=settings.child_environment(), stderr=log
         )
     return Running(part, settings, process, path)
 
 
 @contextmanager
-def running(settings: Settings, part: str, *words: str) -> Iterator[Running]:
+def running(settings: Settings, part: str, *words: str, program: Sequence[str] = _STROM) -> Iterator[Running]:
     """One that is ready; asked to stop at the end unless the test has ended it."""
-    started = start(settings, part, *words)
+    started = start(settings, part, *words, program=program)
     try:
         started.await_ready()
         yield started

@@ -118,6 +118,8 @@ class Gateway(OwnPart):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        # The gateway ends itself before, and says why it had to.
+        self.stop_seconds = settings.gateway.send_seconds + 50.0
         # Said once: after a change of the file the gateway's next start must find the new users there.
         self._finds_users_itself = users_come_from_file(settings)
 

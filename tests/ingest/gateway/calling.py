@@ -92,9 +92,13 @@ def gateway_settings(
 
 
 @contextmanager
-def calling(settings: Settings, name: str = "anna") -> Iterator[Caller]:
-    """A gateway that is ready; asked to stop at the end unless the test has ended it."""
-    with running(settings, "gateway", "gateway") as process:
+def calling(settings: Settings, name: str = "anna", broken: str | None = None) -> Iterator[Caller]:
+    """A gateway that is ready; asked to stop at the end unless the test has ended it.
+
+    `broken` names what fails in it, as long as there is a file of that name in its home.
+    """
+    program = ("-m", "strom") if broken is None else ("-m", "tests.ingest.gateway.broken", broken)
+    with running(settings, "gateway", "gateway", program=program) as process:
         address = f"http://127.0.0.1:{settings.gateway.port}"
         with httpx.Client(base_url=address, timeout=SECONDS) as nobody:
             caller = Caller(process, nobody).as_user(name)

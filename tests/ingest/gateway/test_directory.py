@@ -7,6 +7,7 @@ import pytest
 
 from strom.ingest.gateway import directory as module
 from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.daemon_threads import DaemonThreads
 from strom.ingest.gateway.directory import Directory
 from strom.settings import Settings
 
@@ -24,7 +25,7 @@ def test_whoever_comes_while_kafka_is_asked_waits_for_an_answer_to_a_later_quest
     monkeypatch.setattr(module, "all_topics", slow_answer)
 
     async def run() -> list[int]:
-        directory = Directory(Settings(), Counters())
+        directory = Directory(Settings(), Counters(), DaemonThreads(1))
         first = asyncio.create_task(directory.ask())  # before the topic is there
         await asyncio.sleep(0.15)
         directory.connected = True

@@ -10,6 +10,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from strom.errors import StromError
 from strom.ingest.gateway.answers import Problem
+from strom.ingest.gateway.background import Background
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.messages import Message
 from strom.ingest.gateway.outcome import NotWritten
@@ -35,6 +36,10 @@ def nowhere(**kafka: object) -> Settings:
     )
 
 
+def a_sender(counters: Counters, **kafka: object) -> Sender:
+    return Sender(nowhere(**kafka), counters, Background(counters))
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_while_kafka_is_asked_for_partitions_the_loop_goes_on(
     monkeypatch: pytest.MonkeyPatch, count: int
@@ -48,7 +53,7 @@ def test_while_kafka_is_asked_for_partitions_the_loop_goes_on(
     monkeypatch.setattr(Partitioner, "learn", ask)
 
     async def run() -> int:
-        sender = Sender(nowhere(partitioner="area"), Counters())
+        sender = a_sender(Counters(), partitioner="area")
         message = Message("t", b"v", b"haus")
         sent = write_one(sender, {}, message, "anna") if count == 1 else sender.send([message] * count)
         asyncio.get_running_loop().call_later(0.01, the_loop_goes_on.set)
@@ -63,7 +68,7 @@ def test_while_kafka_is_asked_for_partitions_the_loop_goes_on(
 def test_what_a_producer_has_that_has_failed_for_good_is_told_and_another_takes_over() -> None:
     async def run() -> tuple[Counters, bool]:
         counters = Counters()
-        sender = Sender(nowhere(), counters)
+        sender = a_sender(counters)
         former = sender.alone()
         waiting = sender.send_one(Message("t", b"v"))
         assert counters.in_flight == 1
@@ -85,7 +90,7 @@ def test_a_client_that_raises_in_place_of_calling_back_is_replaced_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def run() -> NotWritten | str:
-        sender = Sender(nowhere(), Counters())
+        sender = a_sender(Counters())
         waiting = sender.send_one(Message("t", b"v"))
 
         def broken(_: Producers) -> int:

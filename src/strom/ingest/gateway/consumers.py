@@ -5,12 +5,13 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from strom.ingest.gateway.answers import ClientGone, Problem, overloaded
+from strom.ingest.gateway.answers import RETRY_LATER, ClientGone, Problem, overloaded
+from strom.ingest.gateway.consumer_closer import ConsumerCloser
 from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.daemon_threads import DaemonThreads, Stuck
 from strom.ingest.gateway.instance import Choices, Instance
 from strom.ingest.gateway.places import Place
 from strom.settings import Settings
@@ -20,7 +21,6 @@ LOG = logging.getLogger("strom.gateway")
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _OWN_GROUPS = "strom-"
-_EXPIRY_PAUSE = 1.0
 Result = TypeVar("Result")
 
 
@@ -50,10 +50,16 @@ class _Held:
 
 class Consumers:
     def __init__(
-        self, settings: Settings, threads: Executor, counters: Counters, stopping: threading.Event
+        self,
+        settings: Settings,
+        threads: DaemonThreads,
+        closer: ConsumerCloser,
+        counters: Counters,
+        stopping: threading.Event,
     ) -> None:
         self._settings = settings
         self._threads = threads
+        self._closer = closer
         self._counters = counters
         self._stopping = stopping
         self._held: dict[Key, _Held] = {}
@@ -74,7 +80,7 @@ class Consumers:
             held.instance = instance
             return instance, instance.read(topic, timeout_ms, lambda: is_gone() or self._stopping.is_set())
 
-        instance, records = await self._alone(key, held, work)
+        instance, records = await self._alone(key, held, "a read", work, timeout_ms / 1000)
         if is_gone():
             instance.keep(records)
             raise ClientGone
@@ -83,19 +89,25 @@ class Consumers:
 
     async def commit(self, key: Key, places: list[Place]) -> None:
         held, instance = self._existing(key)
-        await self._alone(key, held, lambda: instance.commit(places))
+        await self._alone(key, held, "a commit", lambda: instance.commit(places))
 
     async def delete(self, key: Key) -> None:
-        held, instance = self._existing(key)
-        await self._alone(key, held, instance.close)
-        self._forget(key)
+        held, _ = self._existing(key)
+        _refuse_busy(key, held)
+        if not await self._close(key, held):
+            raise Problem(
+                503,
+                f"{key.group}/{key.instance} has not closed within {self._closer.seconds:.0f} s and is given up; "
+                "Kafka may not have its last commit.",
+                retry_after=RETRY_LATER,
+            )
 
     async def all_of(self, user: str) -> list[dict[str, Any]]:
         """By group; partitions are those that Kafka has given to the instance by now."""
         own = {key: held.instance for key, held in self._held.items() if key.user == user and held.instance}
         groups: dict[str, list[dict[str, Any]]] = {}
         for key, instance in own.items():
-            partitions = await self._in_thread(instance.partitions)
+            partitions = await self._threads.run("a look at a consumer", instance.partitions)
             if partitions is None:
                 continue
             topics = [{"topic": instance.topic, "partitions": partitions}] if instance.topic else []
@@ -106,24 +118,27 @@ class Consumers:
         held = self._held.get(key)
         return held.instance.topic if held is not None and held.instance is not None else None
 
-    async def run(self) -> None:
-        """Close those that nobody has asked for long enough, until cancelled."""
-        while True:
-            await asyncio.sleep(_EXPIRY_PAUSE)
-            oldest = time.monotonic() - self._settings.gateway.consumer_idle_seconds
-            for key, held in [*self._held.items()]:
-                if not held.busy and held.used_at < oldest:
-                    LOG.info("closing the consumer %s/%s of %s: idle", key.group, key.instance, key.user)
-                    await self._close(key, held)
+    async def close_idle(self) -> None:
+        """Those that nobody has asked for long enough."""
+        oldest = time.monotonic() - self._settings.gateway.consumer_idle_seconds
+        idle = [(key, held) for key, held in self._held.items() if not held.busy and held.used_at < oldest]
+        for key, _ in idle:
+            LOG.info("closing the consumer %s/%s of %s: idle", key.group, key.instance, key.user)
+        await self._close_all(idle)
 
     async def close(self) -> None:
-        await asyncio.gather(*(self._close(key, held) for key, held in [*self._held.items()]))
+        await self._close_all([*self._held.items()])
 
-    async def _close(self, key: Key, held: _Held) -> None:
+    async def _close_all(self, those: Iterable[tuple[Key, _Held]]) -> None:
+        await asyncio.gather(*(self._close(key, held) for key, held in those))
+
+    async def _close(self, key: Key, held: _Held) -> bool:
+        """Whether it has closed in time; if not it is given up."""
         held.busy = True
-        self._forget(key)
-        if held.instance is not None:
-            await self._in_thread(held.instance.close)
+        try:
+            return held.instance is None or await self._closer.close(_name_of(key), held.instance.close)
+        finally:
+            self._forget(key)
 
     def _make(self, key: Key) -> _Held:
         key.check()
@@ -146,17 +161,34 @@ class Consumers:
             raise Problem(404, f"There is no consumer {key.group}/{key.instance}; /consume begins one.")
         return held, held.instance
 
-    async def _alone(self, key: Key, held: _Held, work: Callable[[], Result]) -> Result:
-        if held.busy:
-            raise overloaded(f"Another request is using {key.group}/{key.instance}")
+    async def _alone(
+        self,
+        key: Key,
+        held: _Held,
+        what: str,
+        work: Callable[[], Result],
+        waiting: float = 0.0,
+    ) -> Result:
+        _refuse_busy(key, held)
         held.busy = True
         try:
-            return await self._in_thread(work)
+            return await self._threads.run(f"{what} of {_name_of(key)}", work, waiting)
+        except Stuck:
+            if held.instance is not None:
+                self._closer.close_later(_name_of(key), held.instance.close)
+            self._forget(key)
+            raise
         finally:
             held.busy = False
             held.used_at = time.monotonic()
             if held.instance is None:
                 self._forget(key)
 
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+def _refuse_busy(key: Key, held: _Held) -> None:
+    if held.busy:
+        raise overloaded(f"Another request is using {key.group}/{key.instance}")
+
+
+def _name_of(key: Key) -> str:
+    return f"the consumer {key.group}/{key.instance} of {key.user}"

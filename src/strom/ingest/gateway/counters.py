@@ -20,4 +20,9 @@ class Counters:
     held_bytes: int = gauge("Bytes of requests that are read or under way.")
     writers: int = gauge("Processes that write large bodies for the gateway.")
     consumers: int = gauge("Consumers that are open.")
+    consumers_given_up: int = counter("Consumers that did not close in time and were given up.")
+    background_failures: int = counter("How often a background task has failed.")
+    background_failing: int = gauge(
+        "Background tasks that have failed and not succeeded since; /health names them."
+    )
     kafka_connected: int = gauge("1 while Kafka answers.")

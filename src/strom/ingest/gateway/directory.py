@@ -4,6 +4,7 @@ It asks for all topics at once, never for one by its name: some brokers create w
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from strom.errors import StromError
 from strom.ingest.gateway.answers import Problem, kafka_away
 from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.daemon_threads import DaemonThreads
 from strom.settings import Settings
 from strom.streams.admin import admin_client
 from strom.streams.offsets import all_topics
@@ -26,8 +28,9 @@ _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 class Directory:
-    def __init__(self, settings: Settings, counters: Counters) -> None:
+    def __init__(self, settings: Settings, counters: Counters, threads: DaemonThreads) -> None:
         self._settings = settings
+        self._threads = threads
         self._counters = counters
         self._client = admin_client(settings)
         self._topics: dict[str, int] = {}
@@ -38,17 +41,14 @@ class Directory:
         self.connected = False
         self._told = False  # that it is lost, since it last was there
 
-    async def run(self) -> None:
-        """Keep it fresh until cancelled."""
-        while True:
-            await self.ask()
-            pause = REFRESH_SECONDS if self.connected else RETRY_SECONDS
-            try:
-                async with asyncio.timeout(pause):
-                    await self._doubted.wait()
-            except TimeoutError:
-                continue
-            self._doubted.clear()
+    async def refresh(self) -> None:
+        """Ask Kafka, and wait until it is time to ask it again."""
+        await self.ask()
+        pause = REFRESH_SECONDS if self.connected else RETRY_SECONDS
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._doubted.wait()
+        self._doubted.clear()
 
     def doubt(self) -> None:
         """Something did not come back from Kafka: ask it now whether it is there."""
@@ -106,7 +106,9 @@ class Directory:
     async def _ask_kafka(self) -> None:
         asked_at = self._asked_at
         try:
-            self._topics = await asyncio.to_thread(all_topics, self._settings, self._client, _ANSWER_SECONDS)
+            self._topics = await self._threads.run(
+                "the list of topics", lambda: all_topics(self._settings, self._client, _ANSWER_SECONDS)
+            )
             self._tell(connected=True, why="")
         except StromError as error:
             self._tell(connected=False, why=str(error))

@@ -40,6 +40,7 @@ class Instance:
         self._most = settings.gateway.read_records
         self._read: dict[Partition, int] = {}  # the offset behind the last record handed out
         self._kept: list[Record] = []
+        self._using = threading.Lock()  # by one call at a time
         self._closing = threading.Lock()
         self._is_closed = False
         idle_ms = round(settings.gateway.consumer_idle_seconds * 1000)
@@ -61,6 +62,39 @@ class Instance:
         return choices.reset in (None, self.reset) and choices.auto_commit in (None, self.auto_commit)
 
     def read(self, topic: str, timeout_ms: int, is_over: Callable[[], bool]) -> list[Record]:
+        with self._using:
+            return self._read_on(topic, timeout_ms, is_over)
+
+    def handed_out(self, records: list[Record]) -> None:
+        self._read |= {(each.topic, each.partition): each.offset + 1 for each in records}
+
+    def keep(self, records: list[Record]) -> None:
+        """They did not reach the caller."""
+        self._kept = records
+
+    def commit(self, places: list[Place]) -> None:
+        """These offsets, or without any what was handed out; while Kafka hangs, this may not come back."""
+        with self._using:
+            self._commit(places)
+
+    def partitions(self) -> list[int] | None:
+        """Those that it has now, None once it is closed; can be asked while another call is under way."""
+        with self._closing:
+            return None if self._is_closed else sorted(each.partition for each in self._consumer.assignment())
+
+    def close(self) -> None:
+        """When the call under way is over; may not come back."""
+        with self._using:
+            if self._is_closed:
+                return
+            if self.auto_commit:
+                self._store()
+            with self._closing:
+                self._is_closed = True
+            with suppress(KafkaException, RuntimeError):
+                self._consumer.close()
+
+    def _read_on(self, topic: str, timeout_ms: int, is_over: Callable[[], bool]) -> list[Record]:
         if self.auto_commit:
             self._store()
         self._turn_to(topic)
@@ -72,15 +106,7 @@ class Instance:
             require_answer(self._consumer, topic)
         return records
 
-    def handed_out(self, records: list[Record]) -> None:
-        self._read |= {(each.topic, each.partition): each.offset + 1 for each in records}
-
-    def keep(self, records: list[Record]) -> None:
-        """They did not reach the caller."""
-        self._kept = records
-
-    def commit(self, places: list[Place]) -> None:
-        """These offsets, or without any what was handed out."""
+    def _commit(self, places: list[Place]) -> None:
         named = {(each.topic, each.partition): each.offset for each in places}
         try:
             if named:
@@ -95,19 +121,6 @@ class Instance:
         for each in answered or ():
             if each.error is not None:
                 raise problem_of(each.error)
-
-    def partitions(self) -> list[int] | None:
-        """Those that it has now, None once it is closed; can be asked while another call is under way."""
-        with self._closing:
-            return None if self._is_closed else sorted(each.partition for each in self._consumer.assignment())
-
-    def close(self) -> None:
-        if self.auto_commit:
-            self._store()
-        with self._closing:
-            self._is_closed = True
-            with suppress(KafkaException, RuntimeError):
-                self._consumer.close()
 
     def _handed_out_of_ours(self) -> dict[Partition, int]:
         """Partitions that went to another consumer of the group are no longer ours to tell of."""

@@ -119,10 +119,10 @@ def _consumer_paths() -> dict[str, Any]:
             json_body(ref("Places"), required=False),
         ),
         "/delete-consumer/{group}/{instance}": {
-            method: _call("Close a consumer", ref("Done"), (*_ALWAYS, "404"), member)
+            method: _call("Close a consumer", ref("Done"), (*_ALWAYS, "404", "503"), member)
             for method in ("post", "delete")
         },
-        "/consumers": {"get": _call("The user's consumers", array(ref("Group")), _ALWAYS)},
+        "/consumers": {"get": _call("The user's consumers", array(ref("Group")), (*_ALWAYS, "503"))},
     }
 
 

@@ -26,7 +26,7 @@ _PROBLEMS = {
     "413": "The body or a message is too large",
     "415": "The body is not JSON",
     "429": "As much is under way as may be; try again after Retry-After",
-    "503": "Kafka does not answer; try again after Retry-After",
+    "503": "Kafka does not answer, or its client does not; try again after Retry-After",
 }
 _RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
 _CHALLENGE = {"WWW-Authenticate": {"schema": _TEXT}}
@@ -149,7 +149,10 @@ SHAPES: dict[str, Any] = {
     ),
     "Done": _object(("result", "status"), result={"const": "Success"}, status={"const": 200}),
     "Health": _object(
-        ("status", "kafka"), status={"enum": ["ok", "degraded"]}, kafka={"enum": ["connected", "lost"]}
+        ("status", "kafka"),
+        status={"enum": ["ok", "degraded"]},
+        kafka={"enum": ["connected", "lost"]},
+        failing=array(_TEXT) | {"description": "Background tasks that fail at the moment."},
     ),
     "Problem": _object(
         ("error", "status"), error=_TEXT, status={"type": "integer"}, messages=array(_OUTCOME)

@@ -15,8 +15,10 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from strom.errors import StromError
 from strom.ingest.gateway.alike_batch import AlikeBatch
 from strom.ingest.gateway.answers import kafka_away, overloaded
+from strom.ingest.gateway.background import Background
 from strom.ingest.gateway.batches import Batch
 from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.daemon_threads import DaemonThreads
 from strom.ingest.gateway.messages import Alike, Message, Messages
 from strom.ingest.gateway.outcome import Outcome
 from strom.ingest.gateway.producers import Producers
@@ -30,6 +32,7 @@ LOG = logging.getLogger("strom.gateway")
 STOP_SECONDS = 10.0
 _TICK, _SLOW_TICK = 0.001, 0.02
 _SLOW_AFTER = 200  # ticks without a confirmation
+_QUESTIONS_AT_ONCE = 4
 _GRACE = 1.0  # after the client library's own time is over
 
 
@@ -55,6 +58,7 @@ class Sender:
         self,
         settings: Settings,
         counters: Counters,
+        background: Background,
         on_failure: Callable[[], None] = lambda: None,
         *,
         arrays: bool = False,
@@ -64,6 +68,8 @@ class Sender:
         self._limit = settings.gateway.inflight
         self._seconds = settings.gateway.send_seconds + _GRACE
         self._counters = counters
+        self._threads = DaemonThreads(_QUESTIONS_AT_ONCE)
+        self._taking_reports = background.job("delivery reports")
         self._on_failure = on_failure
         self._partitioner = Partitioner(settings)
         self._by_area = settings.kafka.partitioner == "area"
@@ -163,21 +169,31 @@ class Sender:
     async def _learn(self, topic: str, partitions: int) -> None:
         if not self._knows(topic, partitions):
             try:
-                await asyncio.to_thread(self._partitioner.learn, topic, max(partitions, 1))
+                await self._threads.run(
+                    "the partitions of a topic", lambda: self._partitioner.learn(topic, max(partitions, 1))
+                )
             except StromError as error:
                 LOG.warning("how many partitions %s has cannot be found out: %s", topic, error)
                 raise kafka_away() from None
 
     def _tick(self) -> None:
         self._ticking = False
+        try:
+            self._take_reports()
+        except Exception as error:  # whatever it is, callers wait for the other reports
+            pause = self._taking_reports.failed(error)
+        else:
+            self._taking_reports.succeeded()
+            pause = _SLOW_TICK if self._quiet > _SLOW_AFTER else _TICK
+        if self._under_way:
+            self._ticking = True
+            self._loop.call_later(pause, self._tick)
+
+    def _take_reports(self) -> None:
         self._quiet = 0 if self.poll() else self._quiet + 1
         if self._fatal:
             self._begin_anew()
-        if self._under_way:
-            self._give_up_late_ones()
-            pause = _SLOW_TICK if self._quiet > _SLOW_AFTER else _TICK
-            self._ticking = True
-            self._loop.call_later(pause, self._tick)
+        self._give_up_late_ones()
 
     def _give_up_late_ones(self) -> None:
         now = time.monotonic()

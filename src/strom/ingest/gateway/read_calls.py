@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +11,7 @@ from strom.ingest.gateway.call import Call
 from strom.ingest.gateway.committed import EARLIEST, LATEST, Offsets
 from strom.ingest.gateway.consumers import Consumers, Key
 from strom.ingest.gateway.counters import Counters
+from strom.ingest.gateway.daemon_threads import DaemonThreads
 from strom.ingest.gateway.directory import Directory, require_partition
 from strom.ingest.gateway.fetching import Fetchers
 from strom.ingest.gateway.instance import RESETS, Choices
@@ -29,7 +29,7 @@ class ReadCalls:
         fetchers: Fetchers,
         consumers: Consumers,
         offsets: Offsets,
-        threads: Executor,
+        threads: DaemonThreads,
         counters: Counters,
         most: int,
     ) -> None:
@@ -83,7 +83,9 @@ class ReadCalls:
         found = await _json(call, optional=True)
         places = await self._own_places(key) if found is None else read_places(found, offsets=False)
         await self._require(call, places)
-        answered = await self._in_thread(lambda: self._offsets.committed(key.group, places))
+        answered = await self._threads.run(
+            "a look at committed offsets", lambda: self._offsets.committed(key.group, places)
+        )
         return _offsets_answer(places, answered)
 
     async def offsets(self, call: Call) -> Answer:
@@ -91,7 +93,8 @@ class ReadCalls:
         moment = _moment(call.segment(1))
         places = read_places(await _json(call), offsets=False)
         await self._require(call, places)
-        return _offsets_answer(places, await self._in_thread(lambda: self._offsets.at(moment, places)))
+        found = await self._threads.run("a look at offsets", lambda: self._offsets.at(moment, places))
+        return _offsets_answer(places, found)
 
     async def delete_consumer(self, call: Call) -> Answer:
         """`POST|DELETE /delete-consumer/{group}/{instance}`"""
@@ -124,9 +127,6 @@ class ReadCalls:
             await self._directory.partitions(place.topic, place.said)
         for place in places:
             require_partition(place.said, place.topic, place.partition, self._directory.counts)
-
-    async def _in_thread(self, work: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
 async def _json(call: Call, *, optional: bool = False) -> Any:

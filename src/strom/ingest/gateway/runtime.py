@@ -1,8 +1,13 @@
 """How the gateway's processes run Python."""
 
 import asyncio
+import contextlib
+import faulthandler
 import gc
+import logging
 from collections.abc import Callable
+
+LOG = logging.getLogger("strom.gateway")
 
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
@@ -20,3 +25,13 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
+
+
+def end_within(seconds: float) -> None:
+    """If the process still runs then, write what its threads do to standard error and end it with exit code 1.
+
+    The timer needs neither the event loop nor Python's lock, and holds also while Python itself exits.
+    """
+    LOG.info("stopping; what has not ended after %.0f s is ended by force", seconds)
+    with contextlib.suppress(RuntimeError):  # there is no standard error
+        faulthandler.dump_traceback_later(seconds, exit=True)

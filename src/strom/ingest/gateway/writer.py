@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from strom.ingest.gateway.answers import Problem
+from strom.ingest.gateway.background import Background
 from strom.ingest.gateway.bodies import read_messages
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.frames import READY, Line, Result, Task, slots_in
@@ -33,19 +34,21 @@ class _Work:
     def __init__(self, settings: Settings, line: Line, slots: list[memoryview]) -> None:
         self._line = line
         self._slots = slots
-        self._sender = Sender(settings, Counters(), arrays=True)
+        counters = Counters()  # shown by nobody: what is written is told with each result
+        self._background = Background(counters)
+        self._sender = Sender(settings, counters, self._background, arrays=True)
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Until the gateway is gone, and what it has asked for is done."""
-        keeping_house = asyncio.create_task(self._keep_house())
+        self._background.every(_HOUSEKEEPING_SECONDS, "producers", self._sender.poll)
         self._line.send_result(READY)
         while (task := await self._line.read_task()) is not None:
             doing = asyncio.create_task(self._do(task))
             self._under_way.add(doing)
             doing.add_done_callback(self._under_way.discard)
         await asyncio.gather(*self._under_way, return_exceptions=True)
-        keeping_house.cancel()
+        await self._background.stop()
         self._sender.close()
 
     async def _do(self, task: Task) -> None:
@@ -65,11 +68,6 @@ class _Work:
         self._line.send_result(
             Result(task.number, answer.status, retry_after or 0, written, not_written, answer.body)
         )
-
-    async def _keep_house(self) -> None:
-        while True:
-            await asyncio.sleep(_HOUSEKEEPING_SECONDS)
-            self._sender.poll()
 
 
 def main() -> None:

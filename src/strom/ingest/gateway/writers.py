@@ -1,7 +1,7 @@
 """The processes that write for the gateway: one core cannot read large bodies as fast as Kafka takes what is in them.
 
 They are started by the first large body and begin when they are ready; until then, and without them, the gateway's
-own process does the work. One that dies is replaced.
+own process does the work. One that dies or does not start is replaced, with back-off.
 """
 
 import asyncio
@@ -11,57 +11,67 @@ import logging
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from strom.ingest.gateway.answers import Answer, Headers, json_answer
+from strom.ingest.gateway.background import Background
 from strom.ingest.gateway.bodies import read_messages
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.frames import SLOTS, Line, Result, Task, open_memory, slots_in
 from strom.ingest.gateway.outcome import LATE, LOST, NotWritten, answer_all
+from strom.ingest.gateway.producing import STOP_SECONDS
 from strom.settings import Settings
 
 LOG = logging.getLogger("strom.gateway")
 
 LARGE_BODY = 64 << 10  # bytes; some hundred messages
-_AGAIN_SECONDS = 5.0  # between two starts
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0  # before one that has ended is replaced
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 10.0  # beyond what Kafka may take
+_STOP_SECONDS = STOP_SECONDS + 2.0
 
 
 class Writers:
     """`on_failure` is called when a message was not written: Kafka may be away."""
 
-    def __init__(self, settings: Settings, counters: Counters, on_failure: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        counters: Counters,
+        background: Background,
+        on_failure: Callable[[], None],
+    ) -> None:
         # They let nobody in: what users there are is not their concern.
         self.environment = settings.model_copy(update={"users": {}}).child_environment()
         self.answer_seconds = settings.gateway.send_seconds + _GRACE_SECONDS
         self.slot_bytes = settings.gateway.max_body
         self._most = settings.gateway.writers
         self._counters = counters
+        self._keeping_up = background.job("writers", _FIRST_PAUSE, _LONGEST_PAUSE)
         self._on_failure = on_failure
         self._running: list[_Writer] = []
         self._starting: asyncio.Task[None] | None = None
-        self._started_at = -_AGAIN_SECONDS
+        self._is_wanted = False  # there was a large body
+        self._is_closing = False
 
     def slot_for(self, size: int) -> "Slot | None":
         """One of the least busy, for a body that is worth the way; None if the caller should write it himself."""
         if not LARGE_BODY <= size <= self.slot_bytes or not self._most:
             return None
-        now = time.monotonic()
-        missing = self._most - len(self._running)
-        if missing and self._starting is None and now >= self._started_at + _AGAIN_SECONDS:
-            self._started_at = now
-            self._starting = asyncio.create_task(self._start(missing))
+        if not self._is_wanted:
+            self._is_wanted = True
+            self._starting = asyncio.create_task(self._start_missing())
         writer = min(self._running, key=lambda each: each.busy, default=None)
         return None if writer is None or writer.busy == SLOTS else writer.take_slot()
 
     async def close(self) -> None:
         """When nothing is under way any more."""
+        self._is_closing = True
         if self._starting is not None:
-            await self._starting
-        await asyncio.gather(*(each.close(self.answer_seconds) for each in [*self._running]))
+            self._starting.cancel()
+            await asyncio.wait({self._starting})
+        await asyncio.gather(*(each.close(_STOP_SECONDS) for each in [*self._running]))
 
     def count(self, written: int, not_written: int) -> None:
         self._counters.written += written
@@ -69,22 +79,33 @@ class Writers:
         if not_written:
             self._on_failure()
 
-    def ended(self, writer: "_Writer") -> None:
+    def forget(self, writer: "_Writer") -> None:
         self._running.remove(writer)
         self._counters.writers = len(self._running)
 
-    async def _start(self, count: int) -> None:
+    def lost(self, why: Exception) -> None:
+        """One has ended although nobody told it to."""
+        pause = self._keeping_up.failed(why)
+        if self._starting is None and not self._is_closing:
+            self._starting = asyncio.create_task(self._start_missing(pause))
+
+    async def _start_missing(self, pause: float = 0.0) -> None:
         try:
-            await asyncio.gather(*(self._start_one() for _ in range(count)))
+            while len(self._running) < self._most:
+                await asyncio.sleep(pause)
+                pause = await self._start(self._most - len(self._running))
+            self._keeping_up.succeeded()
         finally:
             self._starting = None
 
+    async def _start(self, count: int) -> float:
+        """Seconds until those that are missing then are to be started."""
+        started = await asyncio.gather(*(self._start_one() for _ in range(count)), return_exceptions=True)
+        error = next(filter(None, started), None)
+        return _FIRST_PAUSE if error is None else self._keeping_up.failed(error)
+
     async def _start_one(self) -> None:
-        try:
-            process, line, slots = await _begin(self.environment, self.slot_bytes)
-        except (OSError, TimeoutError) as error:
-            LOG.error("a process that writes for the gateway did not start: %s", error or "it took too long")
-            return
+        process, line, slots = await _begin(self.environment, self.slot_bytes)
         self._running.append(_Writer(process, line, slots, self))
         self._counters.writers = len(self._running)
 
@@ -161,20 +182,29 @@ class _Writer:
         await self._listening
 
     async def _listen(self) -> None:
+        error: Exception | None = None
+        try:
+            await self._take_results()
+        except Exception as found:  # nobody understands the process any more
+            error = found
+        self.has_ended = True
+        self._writers.forget(self)
+        self._line.close()
+        for _, answered in self._asked.values():
+            if not answered.done():
+                answered.set_result(None)
+        if not self._closing:
+            await _await_end(self._process, _STOP_SECONDS)  # which it does without the line
+            ended = f"a process that writes for the gateway has ended ({self._process.returncode})"
+            self._writers.lost(error or OSError(ended))
+
+    async def _take_results(self) -> None:
         while (result := await self._line.read_result()) is not None:
             slot, answered = self._asked.pop(result.number)
             self.free(slot)
             if not answered.done():
                 self._writers.count(result.written, result.not_written)
                 answered.set_result(result)
-        self.has_ended = True
-        self._writers.ended(self)
-        self._line.close()
-        for _, answered in self._asked.values():
-            if not answered.done():
-                answered.set_result(None)
-        if not self._closing:
-            LOG.error("a process that writes for the gateway has ended (%s)", await self._process.wait())
 
     def _unknown(self, topic: str, body: memoryview, outcome: NotWritten) -> Answer:
         """Nobody knows what became of any of them; raises the Problem that says so."""
