@@ -21,6 +21,7 @@ from strom.settings import (
     KafkaSettings,
     MqttSettings,
     PageSettings,
+    PipelineSettings,
     PostgresSettings,
     Settings,
     SparkSettings,
@@ -112,6 +113,7 @@ def settings_in(home: Path) -> Settings:
         postgres=PostgresSettings(port=postgres),
         page=PageSettings(port=page),
         gateway=GatewaySettings(port=gateway),
+        pipeline=PipelineSettings(late_days=3650),  # histories in the tests begin when they begin
     )
 
 

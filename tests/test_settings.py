@@ -186,8 +186,9 @@ def test_a_schema_of_its_own_is_part_of_the_connection_url(tmp_path: Path) -> No
 
 def test_how_late_a_reading_may_be_follows_from_how_long_the_lake_keeps_it(tmp_path: Path) -> None:
     day = 86_400_000
-    assert load(tmp_path).late_ms == 3650 * day
+    assert load(tmp_path).late_ms == 60 * day
     assert load(tmp_path, "[lake]\nkeep_days = 30\n").late_ms == 28 * day
+    assert load(tmp_path, "[lake]\nkeep_days = 400\n").late_ms == 60 * day
     assert load(tmp_path, "[pipeline]\nlate_days = 5\n").late_ms == 5 * day
 
 

@@ -10,11 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from strom.errors import StromError
+from strom.pipeline.lake import commit_marks
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.lake.status import lake_status, readings_of
 from strom.pipeline.lake.table import Lake
 from strom.pipeline.lake.upkeep import Upkeep
 from strom.settings import LakeSettings, PipelineSettings, Settings
+from strom.store.mark_tables import Mark
 from tests.pipeline.batches import START, Sent, batch, numbered, reading
 from tests.streams.writing import strom
 
@@ -131,3 +133,26 @@ def test_the_verbs_say_what_the_lake_holds_and_spark_speaks_into_a_log(
     assert (told.returncode, told.stderr) == (0, "")
     assert f"{len(METERS)} readings, 1 files" in told.stdout
     assert (lake.home / "logs" / "lake.log").exists()
+
+
+def test_the_log_keeps_former_versions_no_longer_than_their_files_and_a_second_round_leaves_it(
+    lake: Settings, spark: SparkSession
+) -> None:
+    archive = Archive(spark, lake.lake_root)
+    append(archive, spark, 2, 0)
+    for _ in range(2):
+        Upkeep(lake, spark).round(datetime(2026, 1, 3, tzinfo=UTC))
+        detail = Lake(lake, spark).table.detail().collect()[0]
+        assert detail["properties"]["delta.logRetentionDuration"] == "interval 1 hours"
+        assert archive.version() == 2  # made, filled, told its retention
+
+
+def test_the_newest_marks_are_found_behind_many_commits_that_tell_none(
+    lake: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit_marks, "_RECENT", 2)
+    archive, mark = Archive(spark, lake.lake_root), Mark("sma-kafka", 0, 1, 7, 99)
+    archive.append(batch(spark, sent(2, 0)), len(METERS), [mark])
+    for number in range(4):
+        spark.sql(f"ALTER TABLE delta.`{archive.path}` SET TBLPROPERTIES ('strom.test' = '{number}')")
+    assert Archive(spark, lake.lake_root).newest_marks() == [mark]

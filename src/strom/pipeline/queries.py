@@ -20,6 +20,9 @@ from strom.streams.admin import admin_client
 from strom.streams.offsets import find_topics
 
 _PATIENCE = 3.0  # for Kafka's answer before a start; a start that fails is tried again
+LIVE_LINGER_MS = (
+    10  # what the real-time query waits for company: requests of a few records are most of Kafka's work
+)
 _SIDE_BATCH = 100_000  # records in one: some seconds of decoding, and what is repeated after a kill
 
 
@@ -71,7 +74,9 @@ def start_normalise(
         .writeStream.format("kafka")
         .queryName(NORMALISE)
         .outputMode("update")
-        .options(**sink_options(settings, linger_ms=20 if trigger is Trigger.AVAILABLE_NOW else 0))
+        .options(
+            **sink_options(settings, linger_ms=20 if trigger is Trigger.AVAILABLE_NOW else LIVE_LINGER_MS)
+        )
         .option("checkpointLocation", checkpoint or f"{settings.checkpoint_root}/{NORMALISE}")
     )
     if trigger is Trigger.AVAILABLE_NOW:

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from strom.settings.section import Section
 
-LATE_DAYS = 3650  # how late a reading may be while the lake keeps everything
+LATE_DAYS = 60  # how late a reading may be; what a lake keeps for less time counts less
 LATE_MARGIN_DAYS = 2  # a reading is judged by those before it: the lake must reach back a little further
 
 

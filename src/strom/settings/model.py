@@ -64,7 +64,7 @@ class PipelineSettings(Section):
     late_days: int | None = Field(
         None,
         ge=1,
-        description="A reading that arrives more days than this after its time is set aside; empty: ten years, or two days less than `lake.keep_days`.",
+        description="A reading that arrives more days than this after its time is set aside; empty: 60 days, or two days less than `lake.keep_days` if that is less.",
     )
 
 
@@ -187,7 +187,7 @@ class Settings(Section):
         days = self.pipeline.late_days
         if days is None:
             kept = self.lake.keep_days
-            days = LATE_DAYS if kept is None else kept - LATE_MARGIN_DAYS
+            days = LATE_DAYS if kept is None else min(LATE_DAYS, kept - LATE_MARGIN_DAYS)
         return days * MS_PER_DAY
 
     @property

@@ -13,6 +13,7 @@ from strom.store.mark_tables import Mark
 
 OPTION = "userMetadata"  # Delta's name for words of the writer in a commit
 _NAME = "strom-marks"
+_RECENT = 50  # commits: joining files makes some between two appends, and a lake's log has tens of thousands
 
 Pair = tuple[str, int, int]  # a raw topic, its partition, the partition of `readings`
 
@@ -34,15 +35,21 @@ def version(spark: SparkSession, path: str) -> int:
 
 def newest_marks(spark: SparkSession, path: str) -> list[Mark]:
     """Those of the last append; what was done to the files since tells none."""
+    found = _newest_marks(spark, path, _RECENT)
+    return found if found is not None else _newest_marks(spark, path, None) or []
+
+
+def _newest_marks(spark: SparkSession, path: str, most: int | None) -> list[Mark] | None:
+    """Of so many commits, the last ones; None where none of them tells any."""
     told = (
         DeltaTable.forPath(spark, path)
-        .history()
+        .history(most)
         .where(F.contains(OPTION, F.lit(f'"{_NAME}"')))
         .sort(F.desc("version"))
         .select(OPTION)
         .head()
     )
-    return [] if told is None else [Mark(*row) for row in json.loads(told[0])[_NAME]]
+    return None if told is None else [Mark(*row) for row in json.loads(told[0])[_NAME]]
 
 
 def later_marks(one: Iterable[Mark], other: Iterable[Mark]) -> list[Mark]:

@@ -26,6 +26,7 @@ from strom.settings import Settings
 MB = 1024 * 1024
 FIRST_SECONDS = 60.0  # after the start; a pipeline that is often restarted keeps its lake in order, too
 CONFLICTS = (ConcurrentAppendException, ConcurrentDeleteDeleteException, ConcurrentDeleteReadException)
+_LOG_RETENTION = "delta.logRetentionDuration"
 _STATS = "numRecords bigint, minValues struct<meter: string>, maxValues struct<meter: string>"
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class Upkeep:
         if days := self.trim(today):
             log.info("the lake: %d days older than lake.keep_days are removed", days)
         if self._vacuumed != today:
+            self._limit_log()
             self.vacuum()
             self._vacuumed = today
 
@@ -125,6 +127,14 @@ class Upkeep:
     def vacuum(self) -> None:
         """Remove files that no version within `lake.versions_hours` needs."""
         self._table.vacuum(float(self._settings.lake.versions_hours))
+
+    def _limit_log(self) -> None:
+        """The log tells of former versions as long as their files are there; with a commit every few seconds it grows fast."""
+        wanted = f"interval {self._settings.lake.versions_hours} hours"
+        if self._table.detail().collect()[0]["properties"].get(_LOG_RETENTION) != wanted:
+            self._spark.sql(
+                f"ALTER TABLE delta.`{self._lake.path}` SET TBLPROPERTIES ('{_LOG_RETENTION}' = '{wanted}')"
+            )
 
     def _optimize(self, what: str) -> None:
         try:
