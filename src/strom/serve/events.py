@@ -7,11 +7,15 @@ itself. It knows nothing of what the events mean.
 import asyncio
 import itertools
 import json
+import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+LOG = logging.getLogger("strom.page")
 
 EVERY_METER = "*"
 QUEUE_FRAMES = 256
@@ -53,6 +57,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.clients: set[Client] = set()
+        self._looked_at: Counter[str] = Counter()  # meters by the number of clients that want to hear them
         self._ids = itertools.count(1)
         self.closed = False
 
@@ -63,8 +68,11 @@ class Hub:
 
     def send(self, event: str, data: Mapping[str, Any]) -> None:
         """To every client."""
-        if self.clients:
-            frame = self.frame(event, data)
+        self.send_all(event, [data])
+
+    def send_all(self, event: str, several: Iterable[Mapping[str, Any]]) -> None:
+        """Events of one name to every client; together they are one frame in a queue."""
+        if self.clients and (frame := b"".join(self.frame(event, data) for data in several)):
             for client in self.clients:
                 client.offer(frame)
 
@@ -84,15 +92,18 @@ class Hub:
                 client.offer(b"".join(waiting))
 
     def wanted(self, meter: str) -> bool:
-        return any(client.wants(meter) for client in self.clients)
+        return meter in self._looked_at or EVERY_METER in self._looked_at
 
     def join(self, client: Client) -> None:
         self.clients.add(client)
+        self._looked_at.update(client.meters)
         if self.closed:
             client.end()
 
     def leave(self, client: Client) -> None:
-        self.clients.discard(client)
+        if client in self.clients:
+            self.clients.discard(client)
+            self._looked_at -= Counter(client.meters)  # which drops those that nobody looks at any more
 
     def close(self) -> None:
         """End every response; those who still come get an empty one."""
@@ -123,7 +134,10 @@ class EventStream(Response):
             self._hub.leave(self._client)
             for task in (writer, gone):
                 task.cancel()
-            await asyncio.gather(writer, gone, return_exceptions=True)
+            for error in await asyncio.gather(writer, gone, return_exceptions=True):
+                # A client that goes away or takes nothing is no fault.
+                if isinstance(error, Exception) and not isinstance(error, OSError):
+                    LOG.error("an open page was cut off: %r", error, exc_info=error)
 
     async def _write(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
