@@ -100,19 +100,10 @@ class Archive:
         )
 
     def added(self, after: int, upto: int) -> DataFrame:
-        """What was appended after one version up to another; joined files add nothing."""
+        """What was appended after one version up to another."""
         if after >= upto:
             return self.rows().where("false")
-        if after < 0:
-            return self.rows()
-        return (
-            self.spark.read.format("delta")
-            .option("readChangeFeed", "true")
-            .option("startingVersion", after + 1)
-            .option("endingVersion", upto)
-            .load(self.path)
-            .where("_change_type = 'insert'")
-        )
+        return self.rows() if after < 0 else appended_between(self.spark, self.path, after, upto)
 
     def newest_since(self, since_ms: int) -> int:
         """The latest `at` (epoch ms) of all readings from this time on; the time itself if there are none."""
@@ -147,6 +138,18 @@ class Archive:
         if not PROPERTIES.items() <= found.items():
             self.spark.sql(f"ALTER TABLE delta.`{self.path}` SET TBLPROPERTIES ({wanted})")
         self._made = True
+
+
+def appended_between(spark: SparkSession, path: str, after: int, upto: int) -> DataFrame:
+    """What was appended after one version up to another, with `_commit_version`; joined files add nothing."""
+    return (
+        spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", after + 1)
+        .option("endingVersion", upto)
+        .load(path)
+        .where("_change_type = 'insert'")
+    )
 
 
 def lake_rows(fresh: DataFrame) -> DataFrame:

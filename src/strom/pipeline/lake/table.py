@@ -5,7 +5,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.errors import StromError
-from strom.pipeline.lake.archive import COLUMNS, TABLE
+from strom.pipeline.lake.archive import COLUMNS, TABLE, appended_between
 from strom.pipeline.lake.commit_marks import version
 from strom.settings import Settings
 
@@ -50,14 +50,7 @@ class Lake:
 
     def added(self, after: int, upto: int) -> DataFrame:
         """What was appended after one version up to another, with `_commit_version`; joined files add nothing."""
-        changes = (
-            self.spark.read.format("delta")
-            .option("readChangeFeed", "true")
-            .option("startingVersion", after + 1)
-            .option("endingVersion", upto)
-            .load(self.path)
-            .where("_change_type = 'insert'")
-        )
+        changes = appended_between(self.spark, self.path, after, upto)
         return changes.select(*COLUMNS, "date", "_commit_version")
 
 
