@@ -113,7 +113,9 @@ def settings_in(home: Path) -> Settings:
         postgres=PostgresSettings(port=postgres),
         page=PageSettings(port=page),
         gateway=GatewaySettings(port=gateway),
-        pipeline=PipelineSettings(late_days=3650),  # histories in the tests begin when they begin
+        pipeline=PipelineSettings(
+            late_days=3650, warm_up=False
+        ),  # histories in the tests begin when they begin
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from strom.domain.master_data import entry
 from strom.settings import Settings
 from strom.store.master_data import meters, save_entries
-from strom.store.meter_tables import Latest, save_meters
+from strom.store.meter_tables import Seen, load_meters, save_meters
 from strom.store.schema import ensure_schema
 from strom.store.writes import Writer
 
@@ -31,10 +31,9 @@ def test_a_meter_can_be_entered_before_it_is_heard_and_keeps_it_when_it_is(
     found = one(stack, name)
     assert (found["area"], found["tariff"], found["contract"]) == ("Nord", None, "17")
     assert (found["first_seen"], found["last_seen"]) == (None, None)
-    reading = Latest(name, 1_000, 2_000, 2_000, (1, 2, 3, 4), "{}", "7", 1_000)
     with writer.work() as work:
-        told = save_meters(work, [reading], {name: 5})
-    assert told[name][2].timestamp() == 2
+        assert load_meters(work, [name]) == {name: Seen(None, None, None, None)}
+        save_meters(work, {name: Seen("7", 1_000, 5, 2_000)})
     found = one(stack, name)
     assert (found["area"], found["contract"], found["meter_number"]) == ("Nord", "17", "7")
     assert found["first_seen"].timestamp() == 2

@@ -12,7 +12,7 @@ from strom.domain.tariffs import Tariff
 from strom.errors import StromError
 from strom.store import alert_tables, mark_tables, meter_tables, profile_tables, segment_tables
 from strom.store.mark_tables import Mark
-from strom.store.meter_tables import Latest
+from strom.store.meter_tables import Latest, Seen
 from strom.store.profile_tables import StoredRow
 from strom.store.segment_tables import SeriesChange
 from strom.store.writes import Writer
@@ -118,11 +118,13 @@ def test_only_a_newer_reading_becomes_the_latest_and_master_data_stays(writer: W
         assert meter_tables.save_latest(work, [first]) == []
         assert meter_tables.save_latest(work, [replace(first, at=1_000)]) == []
         assert meter_tables.save_latest(work, [replace(first, at=3_000)]) == [meter]
-        meter_tables.save_meters(work, [first], {meter: 5})
+        seen = Seen("123", 2_000, 5, 2_100)
+        assert meter_tables.load_meters(work, [meter]) == {}
+        meter_tables.save_meters(work, {meter: seen})
         work.execute("UPDATE meters SET area = 'Graz' WHERE meter = %s", meter)
-        later = replace(first, first_received=9_000, meter_number=None)
-        known = meter_tables.save_meters(work, [later], {meter: None})[meter]
-        assert (known[0], known[1], profile_tables.millis(known[2])) == ("123", 5, 2_100)
+        for each in (replace(seen, first_seen=900), Seen(None, None, None, 900)):
+            meter_tables.save_meters(work, {meter: each})
+            assert meter_tables.load_meters(work, [meter]) == {meter: each}
         assert work.rows("SELECT area FROM meters WHERE meter = %s", meter) == [("Graz",)]
 
 

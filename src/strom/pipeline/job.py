@@ -27,6 +27,7 @@ from strom.pipeline.stages import NORMALISE, QUERIES, SIDE, STAGES, STORE_STAGES
 from strom.pipeline.store_job import StoreJob
 from strom.pipeline.supervised_query import SupervisedQuery
 from strom.pipeline.ticks import Ticks
+from strom.pipeline.warm_up import warm_up
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client, ensure_contract_topics
@@ -60,6 +61,8 @@ class Pipeline:
                 ship_decoders(spark, self._settings)
             if until_caught_up:
                 return self.catch_up(spark)
+            if self._settings.pipeline.warm_up:
+                warm_up(spark, self._settings, self._stages, self._stop.is_set)
             with (
                 self._side_job(spark) as side,
                 self._store_job(spark) as store,

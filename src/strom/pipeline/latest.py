@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,11 +15,19 @@ from strom.domain.reading import time_text
 from strom.pipeline.lake.reading_text import lake_json
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.series import Cell, by_owner
-from strom.store.meter_tables import Latest, MeterState, save_latest, save_meters, save_states
-from strom.store.profile_tables import millis
+from strom.store.meter_tables import (
+    Latest,
+    MeterState,
+    Seen,
+    load_meters,
+    save_latest,
+    save_meters,
+    save_states,
+)
 from strom.store.writes import Work
 from strom.streams.topics import METERS
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 SHOWN = ("import_w", "export_w", "import_wh", "export_wh")
 
 
@@ -47,9 +56,10 @@ def next_state(old: MeterState | None, own: Sequence[Cell]) -> MeterState:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The JSON of a meter's newest reading, and what the newest one with a number tells."""
+    """The JSON of a meter's newest reading, what of it the table shows, and what the newest one with a number tells."""
 
     reading: str
+    values: Sequence[str | None]  # as `SHOWN`
     number_at: int | None
     meter_number: str | None
 
@@ -70,6 +80,7 @@ def newest_rows(fresh: DataFrame) -> DataFrame:
             "received",
             "origin",
             "meter_number",
+            F.array(*(F.col(name).cast("string") for name in SHOWN)).alias("shown"),
             lake_json().alias("value"),
         )
     )
@@ -78,14 +89,17 @@ def newest_rows(fresh: DataFrame) -> DataFrame:
 def newest_readings(fresh: DataFrame) -> dict[str, Newest]:
     """Of each meter; where several came for the same time the last one to arrive."""
     rows = newest_rows(fresh).collect()
-    values: dict[str, str] = {}
-    numbers: dict[str, tuple[int, str]] = {}
-    for row in sorted(rows, key=lambda row: (row.received, row.origin)):
-        if row.t == row.last_t:
-            values[row.meter] = row.value
-        if row.t == row.number_t and row.meter_number is not None:
-            numbers[row.meter] = (row.t, row.meter_number)
-    return {meter: Newest(value, *numbers.get(meter, (None, None))) for meter, value in values.items()}
+    rows.sort(key=lambda row: (row["received"], row["origin"]))
+    numbers = {
+        row["meter"]: row for row in rows if row["t"] == row["number_t"] and row["meter_number"] is not None
+    }
+    found: dict[str, Newest] = {}
+    for row in rows:
+        if row["t"] == row["last_t"]:
+            number = numbers.get(row["meter"])
+            told = (None, None) if number is None else (number["t"], number["meter_number"])
+            found[row["meter"]] = Newest(row["value"], row["shown"], *told)
+    return found
 
 
 def write_latest(
@@ -99,27 +113,46 @@ def write_latest(
     readings = [_latest(meter, own, newest[meter]) for meter, own in cells.items()]
     save_states(work, states)
     changed = set(save_latest(work, readings))
-    intervals = {meter: state.interval_s for meter, state in states.items()}
-    known = save_meters(work, readings, intervals)
+    known = load_meters(work, cells)
+    now = {each.meter: _seen(known.get(each.meter), each, states[each.meter].interval_s) for each in readings}
+    save_meters(work, {meter: seen for meter, seen in now.items() if seen != known.get(meter)})
     for reading in readings:
         if reading.meter in changed:
-            number, interval, first_seen = known[reading.meter]
-            told = {"meter_number": number, "interval_s": None if interval is None else round(interval)}
-            value = {"v": 1, "meter": reading.meter} | {
-                name: each for name, each in told.items() if each is not None
-            }
-            value |= {"first_seen": time_text(millis(first_seen)), "reading": json.loads(reading.reading)}
-            outbox.put(METERS, reading.meter, value)
+            outbox.send(METERS, reading.meter.encode(), _as_json(reading, now[reading.meter]).encode())
+
+
+def _as_json(reading: Latest, seen: Seen) -> str:
+    """What the topic tells of a meter; the reading's own JSON stands in it as it is."""
+    value: dict[str, Any] = {"v": 1, "meter": reading.meter}
+    if seen.meter_number is not None:
+        value["meter_number"] = seen.meter_number
+    if seen.interval_s is not None:
+        value["interval_s"] = round(seen.interval_s)
+    value["first_seen"] = time_text(seen.first_seen or reading.first_received)
+    return f'{_JSON.encode(value)[:-1]},"reading":{reading.reading}}}'
+
+
+def _seen(old: Seen | None, reading: Latest, interval_s: int | None) -> Seen:
+    """What is known of the meter with this reading: the number of the newest one that tells one, the earliest arrival."""
+    told = (reading.meter_number, reading.number_at)
+    if old is None:
+        return Seen(*told, interval_s, reading.first_received)
+    if reading.number_at is None or reading.number_at < (old.number_at or 0):
+        told = (old.meter_number, old.number_at)
+    return Seen(
+        *told,
+        old.interval_s if interval_s is None else interval_s,
+        min(reading.first_received, old.first_seen or reading.first_received),
+    )
 
 
 def _latest(meter: str, own: Sequence[Cell], newest: Newest) -> Latest:
-    reading = json.loads(newest.reading, parse_float=str)
     return Latest(
         meter=meter,
         at=own[-1]["last_t"],
         received=own[-1]["newest_received"],
         first_received=min(cell["received_first"] for cell in own),
-        values=[reading.get(name) for name in SHOWN],
+        values=newest.values,
         reading=newest.reading,
         meter_number=newest.meter_number,
         number_at=newest.number_at,

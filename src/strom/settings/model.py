@@ -61,6 +61,10 @@ class PipelineSettings(Section):
         ge=1,
         description="Readings taken into one micro-batch at most: large ones catch up sooner, small ones show it sooner.",
     )
+    warm_up: bool = Field(
+        True,
+        description="Compile the stages' code on synthetic records before the pipeline is ready: it starts later and keeps up from then on.",
+    )
     late_days: int | None = Field(
         None,
         ge=1,

@@ -1,11 +1,12 @@
 """What is known of each meter: its state for the pipeline, its latest reading, its master data."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from strom.domain.silences import QuietLimits
-from strom.store.profile_tables import moment
+from strom.store.profile_tables import millis, moment
 from strom.store.writes import Work
 
 
@@ -17,6 +18,16 @@ class MeterState:
     received: int
     interval_s: int | None
     votes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the pipeline notes of a meter beside what people enter; times in epoch ms, None where nothing is known."""
+
+    meter_number: str | None
+    number_at: int | None  # the time of the reading that told the number
+    interval_s: float | None
+    first_seen: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +88,43 @@ def save_latest(work: Work, readings: Sequence[Latest]) -> list[str]:
     return [meter for (meter,) in changed]
 
 
-def save_meters(
-    work: Work, readings: Sequence[Latest], intervals: dict[str, int | None]
-) -> dict[str, Sequence[Any]]:
-    """Note new meters, numbers and intervals; what people entered stays. Returns number, interval, first seen."""
+def load_meters(work: Work, meters: Iterable[str]) -> dict[str, Seen]:
+    """What the pipeline knows of these meters, as far as it has seen them or people have entered them."""
+    found = work.rows(
+        "SELECT meter, meter_number, number_at, interval_s, first_seen FROM meters WHERE meter = ANY(%s)",
+        list(meters),
+    )
+    return {
+        meter: Seen(number, _millis(number_at), interval, _millis(first_seen))
+        for meter, number, number_at, interval, first_seen in found
+    }
+
+
+def save_meters(work: Work, meters: Mapping[str, Seen]) -> None:
+    """What people entered stays."""
+    if not meters:
+        return
     work.stage(
         "new_meters",
         "meter text, meter_number text, interval_s double precision, first_seen timestamptz, number_at timestamptz",
         (
-            (
-                r.meter,
-                r.meter_number,
-                intervals.get(r.meter),
-                moment(r.first_received),
-                None if r.number_at is None else moment(r.number_at),
-            )
-            for r in readings
+            (meter, each.meter_number, each.interval_s, _moment(each.first_seen), _moment(each.number_at))
+            for meter, each in meters.items()
         ),
     )
-    found = work.rows(
-        """
-        INSERT INTO meters AS m (meter, meter_number, interval_s, first_seen, number_at) SELECT * FROM new_meters
-        ON CONFLICT (meter) DO UPDATE SET
-            meter_number = CASE WHEN excluded.number_at >= coalesce(m.number_at, '-infinity')
-                THEN excluded.meter_number ELSE m.meter_number END,
-            number_at = greatest(excluded.number_at, m.number_at),
-            interval_s = coalesce(excluded.interval_s, m.interval_s),
-            first_seen = least(excluded.first_seen, m.first_seen)
-        RETURNING meter, meter_number, interval_s, first_seen
-        """
+    work.execute(
+        "INSERT INTO meters (meter, meter_number, interval_s, first_seen, number_at) SELECT * FROM new_meters "
+        "ON CONFLICT (meter) DO UPDATE SET meter_number = excluded.meter_number, number_at = excluded.number_at, "
+        "interval_s = excluded.interval_s, first_seen = excluded.first_seen"
     )
-    return {meter: rest for meter, *rest in found}
+
+
+def _millis(time: datetime | None) -> int | None:
+    return None if time is None else millis(time)
+
+
+def _moment(epoch_ms: int | None) -> datetime | None:
+    return None if epoch_ms is None else moment(epoch_ms)
 
 
 def silent_meters(work: Work, now_ms: int, limits: QuietLimits) -> list[tuple[str, int, int | None]]:

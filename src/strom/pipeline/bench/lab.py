@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.errors import StromError
+from strom.pipeline import synthetic
 from strom.pipeline.bench import frames
 from strom.pipeline.bench.lookups import LookUps
 from strom.pipeline.ending import reason_of
@@ -62,7 +63,7 @@ class Lab:
         self._spark.sparkContext.setLogLevel("OFF")  # a real-time query that is stopped writes pages of it
 
     def fill(self, count: int, meters: int, start_s: int) -> None:
-        frames.fill(frames.messages(self._spark, count, meters, start_s), self._settings, topics.RAW)
+        frames.fill(synthetic.messages(self._spark, count, meters, start_s), self._settings, topics.RAW)
         self._filled = count
 
     def batch_runs(self, share: float = 1.0) -> dict[str, Callable[[], Took]]:
@@ -102,8 +103,10 @@ class Lab:
 
     def readings_of(self, count: int, meters: int, start_s: int, *, first: int, active: int) -> DataFrame:
         """A micro-batch of readings that only `active` of the meters sent, without the way through Kafka."""
-        raw = frames.as_raw(frames.messages(self._spark, count, meters, start_s, first=first, active=active))
-        return typed_readings(frames.as_records(normalise(raw))).localCheckpoint()
+        raw = synthetic.as_raw(
+            synthetic.messages(self._spark, count, meters, start_s, first=first, active=active)
+        )
+        return typed_readings(synthetic.as_records(normalise(raw))).localCheckpoint()
 
     def look_ups(self) -> LookUps:
         """In the lake that `store_all` has filled."""

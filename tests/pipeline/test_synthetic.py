@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from strom.devices.adapter_json import decode
 from strom.domain.acceptance import is_normal
 from strom.domain.segments import Rules
-from strom.pipeline.bench.frames import INTERVAL_S, messages
+from strom.pipeline.synthetic import INTERVAL_S, messages
 
 START_S = 1_763_229_600
 RULES = Rules(limit_w=43_470, noise_mwh=10_000, exact_ms=60_000, linear_ms=7_200_000)

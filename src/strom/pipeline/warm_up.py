@@ -1,0 +1,70 @@
+"""Warms the session before the pipeline says that it is ready: cold, it falls behind for minutes under the load that it carries warm.
+
+The stages go over synthetic records, as often as it takes for Spark to generate their code and Java to compile it. What they
+write goes nowhere, and the lake that they fill is a temporary one: no topic and no table sees any of it.
+"""
+
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from strom.pipeline import cells as native
+from strom.pipeline.fresh import fresh_readings, reached_rows
+from strom.pipeline.held import held
+from strom.pipeline.lake.archive import Archive
+from strom.pipeline.latest import newest_rows
+from strom.pipeline.limits import Limits
+from strom.pipeline.normalise import normalise
+from strom.pipeline.process.arrivals import arrival_cells
+from strom.pipeline.readings import typed_readings
+from strom.pipeline.stages import NORMALISE, STORE_STAGES
+from strom.pipeline.synthetic import as_raw, as_records, messages
+from strom.settings import Settings
+
+_ROUNDS = 3
+_MESSAGES, _METERS = 40_000, 2_000  # of a round
+_START_S = 1_763_229_600  # any time
+
+log = logging.getLogger(__name__)
+
+
+def warm_up(
+    spark: SparkSession, settings: Settings, stages: Sequence[str], is_stopped: Callable[[], bool]
+) -> None:
+    """The code of these stages is compiled behind it."""
+    began = time.monotonic()
+    folder = tempfile.mkdtemp(prefix="strom-warm-up-")
+    try:
+        archive = Archive(spark, folder)
+        for turn in range(_ROUNDS):
+            if is_stopped():
+                return
+            raw = as_raw(messages(spark, _MESSAGES, _METERS, _START_S, first=turn * _MESSAGES // _METERS))
+            if NORMALISE in stages:
+                _run(normalise(raw))
+            if set(STORE_STAGES) & set(stages):
+                _take_in(as_records(normalise(raw)), archive, settings)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    log.info("warmed up in %.0f s", time.monotonic() - began)
+
+
+def _take_in(records: DataFrame, archive: Archive, settings: Settings) -> None:
+    """What the stages on `readings` ask of Spark."""
+    limits = Limits(settings)
+    with held(fresh_readings(typed_readings(records), [])) as fresh:
+        _run(reached_rows(fresh))
+        archive.append(fresh, _MESSAGES, [])
+    version = archive.version()
+    arrived = archive.added(version - 1, version)
+    _run(arrival_cells(arrived, limits))
+    _run(newest_rows(arrived))
+    _run(native.cells(native.moments(archive.rows()), limits))
+
+
+def _run(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()

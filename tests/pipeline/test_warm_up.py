@@ -1,0 +1,50 @@
+"""Warming up leaves no trace in topics, tables and lake, and ends when the pipeline is told to."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from strom.pipeline import warm_up as module
+from strom.pipeline.stages import STAGES
+from strom.pipeline.warm_up import warm_up
+from strom.settings import Settings
+from strom.streams import topics
+from strom.streams.admin import admin_client
+from strom.streams.offsets import end_offsets, partitions_of
+from tests.pipeline.batches import fetch
+
+pytestmark = pytest.mark.stack
+
+
+def test_it_runs_every_stage_and_leaves_nothing_behind(
+    own: Settings, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MESSAGES", 400)
+    monkeypatch.setattr(module, "_METERS", 20)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    ran: list[int] = []
+    run = module._run
+    monkeypatch.setattr(module, "_run", lambda frame: ran.append(frame.count()) or run(frame))  # type: ignore[func-returns-value]
+    places = partitions_of(dict.fromkeys((topics.RAW, topics.READINGS), own.kafka.partitions))
+    before = end_offsets(own, admin_client(own), places)
+    warm_up(spark, own, STAGES, lambda: False)
+    assert ran[0] == 400
+    assert all(ran)
+    assert end_offsets(own, admin_client(own), places) == before
+    assert fetch(own, "SELECT (SELECT count(*) FROM meters), (SELECT count(*) FROM pipeline_marks)") == [
+        (0, 0)
+    ]
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert not Path(own.lake_root).exists()
+
+
+def test_a_pipeline_that_is_to_end_does_not_warm_up(
+    own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[object] = []
+    monkeypatch.setattr(module, "_run", ran.append)
+    warm_up(spark, own, STAGES, lambda: True)
+    assert ran == []
