@@ -40,8 +40,13 @@ class Running:
         self.process.wait(_SECONDS)
 
     def stop(self) -> int:
+        """One that does not end fails the test, and does not outlive it."""
         self.process.terminate()
-        return self.process.wait(_SECONDS)
+        try:
+            return self.process.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
 
     def _is_ready_or_gone(self) -> bool:
         announced = announced_pid(self.settings.home, self.part) == self.process.pid
