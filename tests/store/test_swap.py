@@ -10,6 +10,7 @@ import pytest
 from strom.errors import StromError
 from strom.settings import PostgresSettings, Settings
 from strom.store.mark_tables import LAKE, Mark, save_marks
+from strom.store.profile_tables import millis
 from strom.store.reads import Reads
 from strom.store.replay_tables import Progress, load_progress, save_progress
 from strom.store.schema import connect, ensure_schema, schema_script
@@ -40,6 +41,7 @@ def fill(settings: Settings, wh: int, version: int) -> None:
     """One slot that differs by `wh` and one that does not."""
     ensure_schema(settings.postgres_url)
     with Writer(settings.postgres_url) as writer, writer.work() as work:
+        work.ensure_partitions([millis(NOON)])
         for hour, energy in ((12, wh), (13, 1)):
             work.execute(
                 "INSERT INTO load_profile (meter, start, import_wh, quality, samples, version) "

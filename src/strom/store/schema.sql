@@ -1,5 +1,6 @@
 -- The tables of the contract. Every statement can be repeated; every write is an upsert by primary key.
 -- Times are timestamptz in UTC; energies are Wh with three decimals.
+-- Tables that are PARTITION BY RANGE have a partition a month, which partitions.py makes.
 
 CREATE TABLE IF NOT EXISTS meters (
     meter        text PRIMARY KEY,
@@ -46,7 +47,7 @@ CREATE TABLE IF NOT EXISTS load_profile (
     import_samples integer,                  -- accepted readings of the direction; `samples` is the larger of the two
     export_samples integer,
     PRIMARY KEY (meter, start)
-);
+) PARTITION BY RANGE (start);
 CREATE INDEX IF NOT EXISTS load_profile_start ON load_profile (start);
 CREATE INDEX IF NOT EXISTS load_profile_exporting ON load_profile (meter, start) WHERE export_wh > 0;
 
@@ -58,7 +59,7 @@ CREATE TABLE IF NOT EXISTS slot_statistics (     -- thousandths of W and V: impo
     lows         bigint[] NOT NULL,
     highs        bigint[] NOT NULL,
     PRIMARY KEY (meter, start)
-) WITH (fillfactor = 70);
+) PARTITION BY RANGE (start);
 
 -- Quarter-hours with power and voltages: the least, the mean and the largest of the readings in them.
 CREATE OR REPLACE VIEW quarter_hours AS SELECT
@@ -112,7 +113,7 @@ CREATE TABLE IF NOT EXISTS tariff_profile (
     import_samples integer,
     export_samples integer,
     PRIMARY KEY (meter, tariff, start)
-);
+) PARTITION BY RANGE (start);
 
 CREATE TABLE IF NOT EXISTS tariff_gaps (
     meter        text NOT NULL,
@@ -204,7 +205,7 @@ CREATE TABLE IF NOT EXISTS profile_segments (
     fall_t         bigint,
     jump_t         bigint,
     PRIMARY KEY (meter, direction, slot)
-) WITH (fillfactor = 70);
+) PARTITION BY RANGE (slot);
 
 CREATE TABLE IF NOT EXISTS voltage_windows (     -- ten-minute sums: those in progress and those out of bounds
     meter          text NOT NULL,
