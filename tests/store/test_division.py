@@ -1,7 +1,6 @@
 """Tables of the form without partitions are divided with all their rows, or stay as they were."""
 
 import logging
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,11 +29,11 @@ GRANT SELECT ON load_profile TO PUBLIC;
 
 
 @pytest.fixture
-def old(database: str) -> Iterator[str]:
+def old(database: str) -> str:
     with connect(database) as connection:
         connection.execute((Path(__file__).parent / "undivided.sql").read_bytes())
         connection.execute(ROWS.encode())
-    yield database
+    return database
 
 
 def rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -74,10 +73,9 @@ def test_all_rows_rights_and_keys_are_there_afterwards(old: str, caplog: pytest.
         granted = "SELECT has_table_privilege('public', 'load_profile', 'SELECT')"
         assert connection.execute(granted).fetchone() == (True,)
         for monthly in MONTHLY:
+            again = f"INSERT INTO {monthly.table} SELECT * FROM {monthly.table} LIMIT 1"  # noqa: S608
             with pytest.raises(psycopg.errors.UniqueViolation), connection.transaction():
-                connection.execute(
-                    f"INSERT INTO {monthly.table} SELECT * FROM {monthly.table} LIMIT 1".encode()
-                )  # noqa: S608
+                connection.execute(again.encode())
     caplog.clear()
     ensure_schema(old)
     assert rows(old) == before

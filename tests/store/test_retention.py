@@ -85,7 +85,7 @@ def test_old_months_go_but_for_the_last_segment_of_a_silent_meter(tables: str) -
         with writer.work() as work:  # the meter is heard again: its last segment is replaced where it lies
             for month in (MAY, JULY):
                 save_series(work, [series("silent", millis(month))])
-    assert drop_months(tables, FIRST).partitions == 1
+    assert drop_months(tables, FIRST).partitions == 4  # writing made the month again
     assert months(tables, "profile_segments") == {"2026_07"}
 
 
@@ -114,7 +114,7 @@ def test_a_table_that_is_read_for_long_is_left_to_the_next_call(
     monkeypatch.setattr(retention, "_LOCK_SECONDS", 1)
     with psycopg.connect(tables) as reader:
         for monthly in MONTHLY:
-            reader.execute(f"SELECT FROM {monthly.table} LIMIT 1".encode())  # noqa: S608
+            reader.execute(f"SELECT FROM {monthly.table} LIMIT 1".encode())
         assert drop_months(tables, FIRST).partitions == 0
     assert drop_months(tables, FIRST).partitions == 8
 

@@ -48,7 +48,8 @@ CREATE TABLE IF NOT EXISTS load_profile (
     export_samples integer,
     PRIMARY KEY (meter, start)
 ) PARTITION BY RANGE (start);
-CREATE INDEX IF NOT EXISTS load_profile_start ON load_profile (start);
+-- For days of the whole fleet. A tree would do, too, but Postgres would at times take it for look-ups of a meter.
+CREATE INDEX IF NOT EXISTS load_profile_start ON load_profile USING brin (start) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX IF NOT EXISTS load_profile_exporting ON load_profile (meter, start) WHERE export_wh > 0;
 
 CREATE TABLE IF NOT EXISTS slot_statistics (     -- thousandths of W and V: import, export, L1, L2, L3
@@ -73,7 +74,8 @@ FROM load_profile p LEFT JOIN slot_statistics s ON s.meter = p.meter AND s.start
 
 -- Sums by local hour, day, week, month or year: SELECT * FROM energy_sums('day') WHERE meter = 'haus-21'.
 -- `slots` of `of_slots` quarter-hours have energy; `quality` is the worst of those that are there.
-CREATE OR REPLACE FUNCTION energy_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+-- `…_between` gives the periods that begin in a span, and reads only its months.
+CREATE OR REPLACE FUNCTION energy_sums_between(unit text, zone text, since timestamptz, until timestamptz)
 RETURNS TABLE (meter text, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
 LANGUAGE sql STABLE AS $$
     SELECT p.meter, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
@@ -83,7 +85,16 @@ LANGUAGE sql STABLE AS $$
                - date_trunc(unit, p.start, zone)) / 900)::bigint END,
            (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
                array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
-    FROM load_profile p GROUP BY p.meter, date_trunc(unit, p.start, zone)
+    FROM load_profile p
+    WHERE p.start >= since AND p.start < until + ('1 ' || unit)::interval + interval '1 day'
+      AND date_trunc(unit, p.start, zone) >= since AND date_trunc(unit, p.start, zone) < until
+    GROUP BY p.meter, date_trunc(unit, p.start, zone)
+$$;
+
+CREATE OR REPLACE FUNCTION energy_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+RETURNS TABLE (meter text, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
+LANGUAGE sql STABLE AS $$
+    SELECT * FROM energy_sums_between(unit, zone, '-infinity', 'infinity')
 $$;
 
 CREATE TABLE IF NOT EXISTS gaps (
@@ -126,7 +137,7 @@ CREATE TABLE IF NOT EXISTS tariff_gaps (
 );
 
 -- Sums of the tariffs, as energy_sums: SELECT * FROM tariff_sums('month') WHERE meter = 'haus-21'.
-CREATE OR REPLACE FUNCTION tariff_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+CREATE OR REPLACE FUNCTION tariff_sums_between(unit text, zone text, since timestamptz, until timestamptz)
 RETURNS TABLE (meter text, tariff smallint, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
 LANGUAGE sql STABLE AS $$
     SELECT p.meter, p.tariff, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
@@ -136,7 +147,16 @@ LANGUAGE sql STABLE AS $$
                - date_trunc(unit, p.start, zone)) / 900)::bigint END,
            (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
                array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
-    FROM tariff_profile p GROUP BY p.meter, p.tariff, date_trunc(unit, p.start, zone)
+    FROM tariff_profile p
+    WHERE p.start >= since AND p.start < until + ('1 ' || unit)::interval + interval '1 day'
+      AND date_trunc(unit, p.start, zone) >= since AND date_trunc(unit, p.start, zone) < until
+    GROUP BY p.meter, p.tariff, date_trunc(unit, p.start, zone)
+$$;
+
+CREATE OR REPLACE FUNCTION tariff_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+RETURNS TABLE (meter text, tariff smallint, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
+LANGUAGE sql STABLE AS $$
+    SELECT * FROM tariff_sums_between(unit, zone, '-infinity', 'infinity')
 $$;
 
 CREATE TABLE IF NOT EXISTS alerts (
