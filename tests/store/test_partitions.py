@@ -26,7 +26,7 @@ MAY_2021, JULY_2026 = 1_621_000_800_000, 1_784_376_000_000
 def tables(database: str) -> Iterator[str]:
     ensure_schema(database)
     yield database
-    partitions.forget_partitions(database)
+    partitions.forget_partitions()
 
 
 def row(start: int, meter: str = "m1", mwh: int = 1_500) -> StoredRow:
@@ -84,7 +84,7 @@ def test_writers_in_the_middle_of_their_transactions_make_the_same_months_at_onc
             save_rows(work, [row(JULY_2026, f"m{number}")])
             load_rows(work, [(f"m{number}", 0)])
             here.wait(30)
-            partitions.forget_partitions(tables)  # as in another process
+            partitions.forget_partitions()  # as in another process
             ensure_partitions(tables, months if number % 2 else reversed(months))
             save_rows(work, [row(MAY_2021, f"m{number}")])
 
@@ -119,7 +119,7 @@ def test_a_month_that_another_process_has_dropped_is_made_again_by_the_next_try(
     with Writer(tables) as writer:
         with writer.work() as work:
             save_rows(work, [row(MAY_2021)])
-        with connect(tables) as other:
+        with psycopg.connect(tables) as other:
             other.execute("DROP TABLE load_profile_2021_05")
         with pytest.raises(psycopg.errors.CheckViolation), writer.work() as work:
             save_rows(work, [row(MAY_2021)])

@@ -47,7 +47,7 @@ def tables(database: str) -> Iterator[str]:
                     *(meter, month),
                 )
     yield database
-    partitions.forget_partitions(database)
+    partitions.forget_partitions()
 
 
 def series(meter: str, start: int) -> SeriesChange:

@@ -105,10 +105,10 @@ def ensure_partitions(where: str | psycopg.Connection, months: Iterable[Month]) 
         _known.setdefault(where, set()).update(missing)
 
 
-def forget_partitions(url: str) -> None:
-    """Look again before the next write: months may have been dropped."""
+def forget_partitions() -> None:
+    """Look again before the next write: months may have been dropped, or other tables have taken the place of these."""
     with _lock:
-        _known.pop(url, None)
+        _known.clear()
 
 
 def make_partitions(connection: psycopg.Connection, months: Iterable[Month]) -> None:

@@ -57,7 +57,7 @@ def drop_months(url: str, first: Month) -> Dropped:
             return Dropped(dropped, _delete_rows(connection, first))
     finally:
         if dropped:
-            forget_partitions(url)
+            forget_partitions()
 
 
 def _drop_month(connection: psycopg.Connection, monthly: Monthly, month: Month) -> bool:

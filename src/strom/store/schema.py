@@ -27,7 +27,7 @@ def ensure_schema(url: str) -> None:
         divide(connection, undivided)
         this_month = month_of(round(time.time() * 1000))
         make_partitions(connection, [later(this_month, ahead) for ahead in range(_MONTHS_AHEAD + 1)])
-    forget_partitions(url)
+    forget_partitions()
 
 
 def empty_tables(url: str) -> None:
@@ -43,6 +43,7 @@ def drop_schema(url: str, name: str) -> None:
     with connect(url) as connection:
         connection.execute("SET LOCAL client_min_messages = warning")
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+    forget_partitions()
 
 
 def schema_script() -> bytes:

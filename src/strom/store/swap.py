@@ -14,6 +14,7 @@ import psycopg
 
 from strom.errors import StromError
 from strom.store.grants import copy_grants
+from strom.store.partitions import forget_partitions
 from strom.store.replay_tables import SWAPPED, Progress, load_progress, save_progress
 from strom.store.schema import connect, ensure_schema, schema_script
 from strom.store.writes import PIPELINE, WORK_LOCK, Work
@@ -61,7 +62,9 @@ def swap(
             _refuse_missing(connection, new)
         ensure_schema(_in_schema(url, new))  # a set that an older Strom has built gets what is new
         with connect(url) as connection, connection.transaction():
-            return _swap(connection, live, new, shorter, tell)
+            swapped = _swap(connection, live, new, shorter, tell)
+        forget_partitions()
+        return swapped
     except psycopg.errors.LockNotAvailable:
         raise StromError(
             f"somebody has been reading the tables for more than {_LOCK_SECONDS} s; try again in a moment.",

@@ -91,7 +91,7 @@ class Writer:
                 )
                 yield Work(connection, self._url)
         except psycopg.errors.CheckViolation:
-            forget_partitions(self._url)  # the month may be one that another process has dropped
+            forget_partitions()  # the month may be one that another process has dropped
             self.close()
             raise
         except psycopg.OperationalError as error:
