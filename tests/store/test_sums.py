@@ -76,12 +76,13 @@ def test_a_span_gives_the_whole_periods_that_begin_in_it(
     stack: Settings, unique: Callable[[str], str], unit: str
 ) -> None:
     meter = unique("sums")
-    fill(stack, meter, "2025-12-20T00:00+01:00", "2026-04-10T00:00+02:00")
+    fill(stack, meter, "2025-10-20T00:00+02:00", "2026-04-10T00:00+02:00")
     columns = "SELECT start, import_wh, export_wh, slots, of_slots, quality"
     spans = [
         ("2026-01-01T00:00+01:00", "2026-03-29T00:00+01:00"),
         ("2026-03-29T00:00+01:00", "2026-03-30T00:00+02:00"),
         ("2025-01-01T00:00+01:00", "2025-12-28T10:07+01:00"),
+        ("2025-10-26T02:00+02:00", "2025-10-26T02:00+01:00"),
         ("2026-02-01T00:00+01:00", "2026-02-01T00:00+01:00"),
     ]
     with connect(stack.postgres_url) as connection:

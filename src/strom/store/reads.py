@@ -179,6 +179,7 @@ class Reads:
         connection: psycopg.Connection[Row] = plain  # type: ignore[assignment]
         connection.row_factory = dict_row
         connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+        connection.execute("SET jit = off")  # compiling for every month takes longer than most answers
         return connection
 
 

@@ -72,12 +72,19 @@ CREATE OR REPLACE VIEW quarter_hours AS SELECT
     s.lows[5] / 1000.0 AS voltage_l3_v_min, round(s.totals[5] / nullif(s.counts[5], 0) / 1000, 3) AS voltage_l3_v_mean, s.highs[5] / 1000.0 AS voltage_l3_v_max
 FROM load_profile p LEFT JOIN slot_statistics s ON s.meter = p.meter AND s.start = p.start;
 
+-- When the first local hour, day, week, month or year begins that does not begin before a moment.
+CREATE OR REPLACE FUNCTION first_period(unit text, moment timestamptz, zone text)
+RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN unit = 'hour' THEN date_trunc(unit, moment - interval '1 microsecond', zone) + interval '1 hour'
+        ELSE (date_trunc(unit, moment - interval '1 microsecond', zone) AT TIME ZONE zone + ('1 ' || unit)::interval) AT TIME ZONE zone END
+$$;
+
 -- Sums by local hour, day, week, month or year: SELECT * FROM energy_sums('day') WHERE meter = 'haus-21'.
 -- `slots` of `of_slots` quarter-hours have energy; `quality` is the worst of those that are there.
 -- `…_between` gives the periods that begin in a span, and reads only its months.
 CREATE OR REPLACE FUNCTION energy_sums_between(unit text, zone text, since timestamptz, until timestamptz)
 RETURNS TABLE (meter text, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT p.meter, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
            count(*) FILTER (WHERE p.quality <> 'missing'),
            CASE WHEN unit = 'hour' THEN 4 ELSE (extract(epoch FROM
@@ -86,14 +93,13 @@ LANGUAGE sql STABLE AS $$
            (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
                array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
     FROM load_profile p
-    WHERE p.start >= since AND p.start < until + ('1 ' || unit)::interval + interval '1 day'
-      AND date_trunc(unit, p.start, zone) >= since AND date_trunc(unit, p.start, zone) < until
+    WHERE p.start >= first_period(unit, since, zone) AND p.start < first_period(unit, until, zone)
     GROUP BY p.meter, date_trunc(unit, p.start, zone)
 $$;
 
 CREATE OR REPLACE FUNCTION energy_sums(unit text, zone text DEFAULT 'Europe/Vienna')
 RETURNS TABLE (meter text, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT * FROM energy_sums_between(unit, zone, '-infinity', 'infinity')
 $$;
 
@@ -139,7 +145,7 @@ CREATE TABLE IF NOT EXISTS tariff_gaps (
 -- Sums of the tariffs, as energy_sums: SELECT * FROM tariff_sums('month') WHERE meter = 'haus-21'.
 CREATE OR REPLACE FUNCTION tariff_sums_between(unit text, zone text, since timestamptz, until timestamptz)
 RETURNS TABLE (meter text, tariff smallint, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT p.meter, p.tariff, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
            count(*) FILTER (WHERE p.quality <> 'missing'),
            CASE WHEN unit = 'hour' THEN 4 ELSE (extract(epoch FROM
@@ -148,14 +154,13 @@ LANGUAGE sql STABLE AS $$
            (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
                array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
     FROM tariff_profile p
-    WHERE p.start >= since AND p.start < until + ('1 ' || unit)::interval + interval '1 day'
-      AND date_trunc(unit, p.start, zone) >= since AND date_trunc(unit, p.start, zone) < until
+    WHERE p.start >= first_period(unit, since, zone) AND p.start < first_period(unit, until, zone)
     GROUP BY p.meter, p.tariff, date_trunc(unit, p.start, zone)
 $$;
 
 CREATE OR REPLACE FUNCTION tariff_sums(unit text, zone text DEFAULT 'Europe/Vienna')
 RETURNS TABLE (meter text, tariff smallint, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT * FROM tariff_sums_between(unit, zone, '-infinity', 'infinity')
 $$;
 
