@@ -66,6 +66,11 @@ def test_an_existing_server_replaces_the_embedded_one(tmp_path: Path) -> None:
             {},
             "pipeline.late_days is 29, but lake.keep_days is 30: late readings are put in their place from the lake",
         ),
+        (
+            "[postgres]\nkeep_months = 1\n[pipeline]\nlate_days = 27\n",
+            {},
+            "pipeline.late_days is 27, but postgres.keep_months is 1: the months of such readings are removed; choose at most 26",
+        ),
         ("[page]\ntimezone = 'Vienna'\n", {}, "page.timezone is 'Vienna': there is no such time zone"),
         ("[page]\ntimezone = 'Europe'\n", {}, "page.timezone is 'Europe': there is no such time zone"),
         ("[page]\ntimezone = '../x'\n", {}, "page.timezone is '../x': there is no such time zone"),
@@ -184,11 +189,14 @@ def test_a_schema_of_its_own_is_part_of_the_connection_url(tmp_path: Path) -> No
     )
 
 
-def test_how_late_a_reading_may_be_follows_from_how_long_the_lake_keeps_it(tmp_path: Path) -> None:
+def test_how_late_a_reading_may_be_follows_from_how_long_lake_and_tables_keep_it(tmp_path: Path) -> None:
     day = 86_400_000
     assert load(tmp_path).late_ms == 60 * day
     assert load(tmp_path, "[lake]\nkeep_days = 30\n").late_ms == 28 * day
     assert load(tmp_path, "[lake]\nkeep_days = 400\n").late_ms == 60 * day
+    assert load(tmp_path, "[postgres]\nkeep_months = 12\n").late_ms == 60 * day
+    assert load(tmp_path, "[postgres]\nkeep_months = 1\n").late_ms == 26 * day
+    assert load(tmp_path, "[lake]\nkeep_days = 10\n[postgres]\nkeep_months = 12\n").late_ms == 8 * day
     assert load(tmp_path, "[pipeline]\nlate_days = 5\n").late_ms == 5 * day
 
 

@@ -18,6 +18,8 @@ from confluent_kafka import Producer
 
 from strom.domain.reading import time_text
 from strom.settings import Settings
+from strom.store.partitions import ensure_partitions, months_between
+from strom.store.profile_tables import millis
 from strom.store.schema import connect
 from strom.streams.topics import HEADER_PUBLISHED, READINGS
 
@@ -128,6 +130,7 @@ class Feeder:
     def tariff(self, meter: str, number: int, start: datetime, *energies: float) -> None:
         """Quarter-hours of a tariff, one after the other."""
         rows = [(meter, number, start + i * timedelta(minutes=15), wh) for i, wh in enumerate(energies)]
+        self._months(rows[0][2], rows[-1][2])
         with connect(self._url) as connection, connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO tariff_profile (meter, tariff, start, import_wh, quality, samples) "
@@ -139,12 +142,16 @@ class Feeder:
         """A local day of load profile: one substitute, one hour of gap, the rest measured."""
         start = datetime.combine(day, datetime.min.time(), ZONE).astimezone(UTC)
         rows = [row for house in fleet for row in _day_rows(house, start, until)]
+        self._months(start, start + timedelta(days=2))
         with connect(self._url) as connection, connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO load_profile (meter, start, import_wh, export_wh, quality, samples, expected) "
                 "VALUES (%s, %s, %s, %s, %s, 180, 180) ON CONFLICT DO NOTHING",
                 rows,
             )
+
+    def _months(self, first: datetime, last: datetime) -> None:
+        ensure_partitions(self._url, months_between(millis(first), millis(last)))
 
     def alert(self, identity: str, meter: str, kind: str = "silent", **fields: Any) -> None:
         started = fields.get("started") or datetime.now(UTC) - timedelta(minutes=12)

@@ -10,9 +10,10 @@ import pytest
 from strom.domain.load_profile import Half, Row
 from strom.domain.segments import Quality
 from strom.domain.slots import SLOT_MS
-from strom.settings import Settings
+from strom.settings import PostgresSettings, Settings
 from strom.store.profile_tables import StoredRow, save_rows
-from strom.store.schema import connect
+from strom.store.reads import Reads
+from strom.store.schema import connect, ensure_schema
 from strom.store.writes import Writer
 
 pytestmark = pytest.mark.stack
@@ -68,3 +69,46 @@ def test_a_month_tells_how_much_of_it_is_there_and_its_worst_quality(
     assert sums(stack, meter, "month") == [
         ("10-01 00", Decimal(100), Decimal(200), 100, 31 * 96 + 4, "missing")
     ]
+
+
+@pytest.mark.parametrize("unit", ["hour", "day", "week", "month", "year"])
+def test_a_span_gives_the_whole_periods_that_begin_in_it(
+    stack: Settings, unique: Callable[[str], str], unit: str
+) -> None:
+    meter = unique("sums")
+    fill(stack, meter, "2025-10-20T00:00+02:00", "2026-04-10T00:00+02:00")
+    columns = "SELECT start, import_wh, export_wh, slots, of_slots, quality"
+    spans = [
+        ("2026-01-01T00:00+01:00", "2026-03-29T00:00+01:00"),
+        ("2026-03-29T00:00+01:00", "2026-03-30T00:00+02:00"),
+        ("2025-01-01T00:00+01:00", "2025-12-28T10:07+01:00"),
+        ("2025-10-26T02:00+02:00", "2025-10-26T02:00+01:00"),
+        ("2026-02-01T00:00+01:00", "2026-02-01T00:00+01:00"),
+    ]
+    with connect(stack.postgres_url) as connection:
+        for since, until in spans:
+            whole = connection.execute(
+                f"{columns} FROM energy_sums(%s) WHERE meter = %s AND start >= %s AND start < %s ORDER BY 1".encode(),
+                (unit, meter, since, until),
+            )
+            part = connection.execute(
+                f"{columns} FROM energy_sums_between(%s, 'Europe/Vienna', %s, %s) WHERE meter = %s ORDER BY 1".encode(),
+                (unit, since, until, meter),
+            )
+            assert part.fetchall() == whole.fetchall()
+
+
+@pytest.mark.parametrize("meter", ["known", None])
+def test_the_first_quarter_hour_is_the_earliest_of_the_meter_or_of_all(
+    database: str, stack: Settings, meter: str | None
+) -> None:
+    own = stack.model_copy(update={"postgres": PostgresSettings(url=database)})
+    ensure_schema(database)
+    reads = Reads(database)
+    assert reads.first_slot(meter) is None
+    fill(own, "known", "2025-12-31T22:00+00:00", "2026-01-01T02:00+00:00")
+    fill(own, "other", "2026-01-02T00:00+00:00", "2026-01-02T02:00+00:00")
+    with connect(database) as connection:
+        connection.execute("INSERT INTO meters (meter) VALUES ('known'), ('other'), ('never heard')")
+    assert reads.first_slot(meter) == datetime.fromisoformat("2025-12-31T22:00+00:00")
+    reads.close()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import psycopg
 import pytest
@@ -10,9 +10,11 @@ import pytest
 from strom.errors import StromError
 from strom.settings import PostgresSettings, Settings
 from strom.store.mark_tables import LAKE, Mark, save_marks
+from strom.store.partitions import MONTHLY, ensure_partitions, partitions_of
+from strom.store.profile_tables import millis
 from strom.store.reads import Reads
 from strom.store.replay_tables import Progress, load_progress, save_progress
-from strom.store.schema import connect, ensure_schema, schema_script
+from strom.store.schema import connect, drop_schema, ensure_schema, schema_script
 from strom.store.swap import KEPT, REPLAYED, swap
 from strom.store.writes import PIPELINE, Writer
 
@@ -40,6 +42,7 @@ def fill(settings: Settings, wh: int, version: int) -> None:
     """One slot that differs by `wh` and one that does not."""
     ensure_schema(settings.postgres_url)
     with Writer(settings.postgres_url) as writer, writer.work() as work:
+        work.ensure_partitions([millis(NOON)])
         for hour, energy in ((12, wh), (13, 1)):
             work.execute(
                 "INSERT INTO load_profile (meter, start, import_wh, quality, samples, version) "
@@ -129,6 +132,25 @@ def test_what_people_entered_about_meters_that_the_new_tables_have_not_heard_sta
             ("m1", NOON, None, None, None),
             ("not yet", None, "Graz", None, "K-7"),
         ]
+
+
+def test_months_move_with_their_tables_and_are_made_in_the_set_that_is_written(live: Settings) -> None:
+    ensure_partitions(live.postgres_url, [date(2021, 5, 1)])
+    former = live.with_schema(exchange(live))
+    with connect(live.postgres_url) as connection:
+        apart = (
+            "SELECT p.relname FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhrelid JOIN pg_class t ON t.oid = i.inhparent "
+            "WHERE p.relnamespace <> t.relnamespace"
+        )
+        assert connection.execute(apart).fetchall() == []
+        assert date(2021, 5, 1) not in partitions_of(connection, MONTHLY[0])
+    with connect(former.postgres_url) as connection:
+        assert date(2021, 5, 1) in partitions_of(connection, MONTHLY[0])
+    drop_schema(live.postgres_url, former.postgres.schema_name)
+    ensure_partitions(live.postgres_url, [date(2021, 5, 1)])
+    with connect(live.postgres_url) as connection:
+        assert date(2021, 5, 1) in partitions_of(connection, MONTHLY[0])
+    assert energies(live) == [(7, 4), (1, 3)]
 
 
 def test_the_former_tables_know_how_far_the_lake_was(live: Settings) -> None:

@@ -142,6 +142,16 @@ def test_an_alert_is_closed_under_the_same_id(writer: Writer, meter: str) -> Non
         assert alert_tables.load_alerts(work, [scope]) == []
 
 
+def test_open_alerts_are_found_of_the_meters_asked_for_only(writer: Writer, meter: str) -> None:
+    mine, other = (silence(name, 1_000, 90_000, None, "Europe/Vienna") for name in (meter, f"{meter}-2"))
+    over = silence(meter, 500, 90_000, 700, "Europe/Vienna")
+    with writer.work() as work:
+        alert_tables.save_alerts(work, [mine, other, over])
+        assert alert_tables.load_open_of(work, "silent", [meter]) == [mine]
+        assert alert_tables.load_open_of(work, "voltage", [meter]) == []
+        assert alert_tables.load_open_of(work, "silent", []) == []
+
+
 def test_a_mark_of_a_topic_made_anew_begins_again_but_its_arrival_only_grows(
     writer: Writer, meter: str
 ) -> None:

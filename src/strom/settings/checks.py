@@ -10,6 +10,7 @@ from strom.settings.gateway import USER_PATTERN
 from strom.settings.lake import LATE_MARGIN_DAYS
 from strom.settings.model import Settings
 from strom.settings.rules import NOT_FALLING, RISING, RuleSettings
+from strom.settings.servers import shortest_days
 
 
 def check(settings: Settings) -> None:
@@ -40,12 +41,19 @@ def _check_address(settings: Settings) -> None:
 
 
 def _check_late_days(settings: Settings) -> None:
-    """A late reading is put in its place with the readings around it, so the lake must still have those."""
-    late, kept = settings.pipeline.late_days, settings.lake.keep_days
-    if late is not None and kept is not None and late > kept - LATE_MARGIN_DAYS:
+    """A late reading is put in its place with the readings and rows around it, so these must still be there."""
+    late, lake, months = settings.pipeline.late_days, settings.lake.keep_days, settings.postgres.keep_months
+    if late is None:
+        return
+    if lake is not None and late > lake - LATE_MARGIN_DAYS:
         raise StromError(
-            f"pipeline.late_days is {late}, but lake.keep_days is {kept}: late readings are put in their place from "
-            f"the lake; choose at most {kept - LATE_MARGIN_DAYS}."
+            f"pipeline.late_days is {late}, but lake.keep_days is {lake}: late readings are put in their place from "
+            f"the lake; choose at most {lake - LATE_MARGIN_DAYS}."
+        )
+    if months is not None and late > shortest_days(months) - LATE_MARGIN_DAYS:
+        raise StromError(
+            f"pipeline.late_days is {late}, but postgres.keep_months is {months}: the months of such readings are "
+            f"removed; choose at most {shortest_days(months) - LATE_MARGIN_DAYS}."
         )
 
 

@@ -30,6 +30,7 @@ from strom.settings.servers import (
     KafkaSettings,
     MqttSettings,
     PostgresSettings,
+    shortest_days,
 )
 from strom.settings.spark import EMBEDDED_CLUSTER, SparkSettings
 
@@ -68,7 +69,7 @@ class PipelineSettings(Section):
     late_days: int | None = Field(
         None,
         ge=1,
-        description="A reading that arrives more days than this after its time is set aside; empty: 60 days, or two days less than `lake.keep_days` if that is less.",
+        description="A reading that arrives more days than this after its time is set aside; empty: 60 days, or two days less than `lake.keep_days` or `postgres.keep_months` if that is less.",
     )
 
 
@@ -190,9 +191,16 @@ class Settings(Section):
         """A reading that arrives longer than this after its time is too late for the tables."""
         days = self.pipeline.late_days
         if days is None:
-            kept = self.lake.keep_days
+            kept = self.kept_days
             days = LATE_DAYS if kept is None else min(LATE_DAYS, kept - LATE_MARGIN_DAYS)
         return days * MS_PER_DAY
+
+    @property
+    def kept_days(self) -> int | None:
+        """How far back lake and tables both reach on any day; None where both keep everything."""
+        months = self.postgres.keep_months
+        tables = None if months is None else shortest_days(months)
+        return min((days for days in (self.lake.keep_days, tables) if days is not None), default=None)
 
     @property
     def lake_root(self) -> str:

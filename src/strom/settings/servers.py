@@ -120,6 +120,11 @@ class BridgeSettings(Section):
     metrics_host: str = Field("127.0.0.1", description="Address that page listens on.")
 
 
+def shortest_days(months: int) -> int:
+    """No run of so many whole months has fewer days: February is the only one with less than 30."""
+    return months * 30 - 2
+
+
 class PostgresSettings(Section):
     url: str | None = Field(
         None, description="Connection URL of an existing Postgres; empty starts the embedded one."
@@ -129,4 +134,9 @@ class PostgresSettings(Section):
         DEFAULT_SCHEMA,
         pattern=SCHEMA_PATTERN,
         description="Schema that holds the tables; made if it is missing.",
+    )
+    keep_months: int | None = Field(
+        None,
+        ge=1,
+        description="Whole months the tables keep before the present one; the running pipeline removes older ones. Empty keeps all.",
     )

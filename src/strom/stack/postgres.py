@@ -23,6 +23,7 @@ OPTIONS = {
     "unix_socket_directories": "",  # its path would have to be short and open to its user
     "max_connections": "100",
     "shared_buffers": "64MB",
+    "max_locks_per_transaction": "256",  # dropping a set of tables locks all their months
     "log_min_messages": "warning",
     "logging_collector": "off",
 }

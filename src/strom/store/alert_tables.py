@@ -6,7 +6,7 @@ from typing import Any
 
 from strom.domain.alerts import Alert
 from strom.store.profile_tables import millis, moment
-from strom.store.writes import Work, array_of
+from strom.store.writes import Work, array_of, columns_of
 
 _FIELDS = "a.meter, a.kind, a.part, a.started, a.ended, a.value, a.threshold, a.severe, a.text"
 
@@ -30,20 +30,28 @@ class Window:
 
 
 def load_alerts(work: Work, scopes: Iterable[Scope]) -> list[Alert]:
-    work.stage(
-        "alert_scopes",
-        "meter text, kind text, part text, since timestamptz",
-        ((scope.meter, scope.kind, scope.part, moment(max(0, scope.since))) for scope in scopes),
-    )
     found = work.rows(
-        f"SELECT {_FIELDS} FROM alert_scopes s JOIN alerts a USING (meter, kind, part) "  # noqa: S608
-        "WHERE a.ended IS NULL OR a.ended >= s.since"
+        f"SELECT a.* FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[]) AS k(meter, kind, part, ms) "  # noqa: S608
+        f"CROSS JOIN LATERAL (SELECT {_FIELDS} FROM alerts a "
+        "WHERE a.meter = k.meter AND a.kind = k.kind AND a.part = k.part "
+        "AND (a.ended IS NULL OR a.ended >= 'epoch'::timestamptz + k.ms * interval '1 ms') OFFSET 0) a",
+        *columns_of(((scope.meter, scope.kind, scope.part, max(0, scope.since)) for scope in scopes), 4),
     )
     return [_alert(row) for row in found]
 
 
 def load_open(work: Work, kind: str) -> list[Alert]:
+    """Of all meters; `load_open_of` looks only for some."""
     found = work.rows(f"SELECT {_FIELDS} FROM alerts a WHERE a.ended IS NULL AND a.kind = %s", kind)  # noqa: S608
+    return [_alert(row) for row in found]
+
+
+def load_open_of(work: Work, kind: str, meters: Iterable[str]) -> list[Alert]:
+    found = work.rows(
+        f"SELECT a.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL (SELECT {_FIELDS} FROM alerts a "  # noqa: S608
+        "WHERE a.meter = k.meter AND a.ended IS NULL AND a.kind = %s OFFSET 0) a",
+        *(list(meters), kind),
+    )
     return [_alert(row) for row in found]
 
 
@@ -69,10 +77,11 @@ def delete_alerts(work: Work, alerts: Sequence[Alert]) -> None:
 
 
 def load_windows(work: Work, since: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Window]:
-    work.stage("window_spans", "meter text, since bigint", since)
     found = work.rows(
-        "SELECT w.meter, w.start, w.mv, w.samples "
-        "FROM window_spans s JOIN voltage_windows w ON w.meter = s.meter AND w.start >= s.since"
+        "SELECT w.* FROM unnest(%s::text[], %s::bigint[]) AS k(meter, since) CROSS JOIN LATERAL ("
+        "SELECT w.meter, w.start, w.mv, w.samples FROM voltage_windows w "
+        "WHERE w.meter = k.meter AND w.start >= k.since OFFSET 0) w",
+        *columns_of(since, 2),
     )
     return {(meter, start): Window(tuple(mv), tuple(samples)) for meter, start, mv, samples in found}
 
@@ -90,9 +99,10 @@ def save_windows(work: Work, windows: dict[tuple[str, int], Window]) -> None:
 
 
 def delete_windows(work: Work, keys: Iterable[tuple[str, int]]) -> None:
-    work.stage("void_windows", "meter text, start bigint", keys)
     work.execute(
-        "DELETE FROM voltage_windows w USING void_windows v WHERE w.meter = v.meter AND w.start = v.start"
+        "DELETE FROM voltage_windows w USING unnest(%s::text[], %s::bigint[]) AS k(meter, start) "
+        "WHERE w.meter = k.meter AND w.start = k.start",
+        *columns_of(keys, 2),
     )
 
 

@@ -3,26 +3,28 @@
 from collections.abc import Iterable, Mapping
 
 from strom.domain.clock import ClockWindow
-from strom.store.writes import Work
+from strom.store.writes import Work, columns_of
 
 Key = tuple[str, int]  # meter and window
 
 
 def load_clock_windows(work: Work, since: Iterable[Key]) -> dict[Key, ClockWindow]:
     """Those of these meters from the given starts on."""
-    work.stage("clock_spans", "meter text, since bigint", since)
     found = work.rows(
-        "SELECT c.meter, c.start, c.first, c.last, c.least, c.most, c.impossible "
-        "FROM clock_spans s JOIN clock_windows c ON c.meter = s.meter AND c.start >= s.since"
+        "SELECT c.* FROM unnest(%s::text[], %s::bigint[]) AS k(meter, since) CROSS JOIN LATERAL ("
+        "SELECT c.meter, c.start, c.first, c.last, c.least, c.most, c.impossible FROM clock_windows c "
+        "WHERE c.meter = k.meter AND c.start >= k.since OFFSET 0) c",
+        *columns_of(since, 2),
     )
     return {(meter, start): ClockWindow(start, *rest) for meter, start, *rest in found}
 
 
 def save_clock_windows(work: Work, windows: Mapping[Key, ClockWindow], void: Iterable[Key]) -> None:
     """`void` are forgotten."""
-    work.stage("void_clocks", "meter text, start bigint", void)
     work.execute(
-        "DELETE FROM clock_windows c USING void_clocks v WHERE c.meter = v.meter AND c.start = v.start"
+        "DELETE FROM clock_windows c USING unnest(%s::text[], %s::bigint[]) AS k(meter, start) "
+        "WHERE c.meter = k.meter AND c.start = k.start",
+        *columns_of(void, 2),
     )
     work.stage(
         "new_clocks",

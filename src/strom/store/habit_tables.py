@@ -5,39 +5,42 @@ The subqueries are LATERAL so that Postgres goes through the index for each span
 
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import Any
 
 from strom.domain.habits import Span
-from strom.store.profile_tables import millis, moment
-from strom.store.writes import Work
+from strom.store.profile_tables import millis
+from strom.store.writes import Work, columns_of
 
 SpanKey = tuple[str, int]  # meter and start of the span
 
 LEAST_IMPORT = "min(l.import_wh), count(l.import_wh)"
 SUM_EXPORT = "sum(l.export_wh), count(l.export_wh)"
-_SPANS = "meter text, since timestamptz, until timestamptz"
+_TIME = "'epoch'::timestamptz + {} * interval '1 ms'"
+_SPANS = (
+    f"(SELECT meter, {_TIME.format('since')} AS since, {_TIME.format('until')} AS until "  # noqa: S608
+    "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS u(meter, since, until)) s"
+)
 
 
 def last_slots(work: Work, meters: Iterable[str]) -> dict[str, int]:
     """The last quarter-hour of each meter."""
-    work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
     found = work.rows(
-        "SELECT t.meter, x.start FROM touched_meters t CROSS JOIN LATERAL ("
-        "SELECT l.start FROM load_profile l WHERE l.meter = t.meter ORDER BY l.start DESC LIMIT 1) x"
+        "SELECT k.meter, x.start FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL ("
+        "SELECT l.start FROM load_profile l WHERE l.meter = k.meter ORDER BY l.start DESC LIMIT 1) x",
+        list(meters),
     )
     return {meter: millis(start) for meter, start in found}
 
 
 def high_imports(work: Work, since: Iterable[tuple[str, int, int]]) -> dict[str, dict[int, int]]:
     """Quarter-hours of each meter from a time on with more import (mWh) than given."""
-    work.stage(
-        "high_spans",
-        "meter text, since timestamptz, over numeric",
-        ((meter, moment(start), Decimal(over).scaleb(-3)) for meter, start, over in since),
-    )
     rows = work.rows(
-        "SELECT s.meter, x.start, x.import_wh FROM high_spans s CROSS JOIN LATERAL ("
+        "SELECT s.meter, x.start, x.import_wh FROM ("  # noqa: S608
+        f"SELECT meter, {_TIME.format('since')} AS since, over FROM "
+        "unnest(%s::text[], %s::bigint[], %s::numeric[]) AS u(meter, since, over)) s CROSS JOIN LATERAL ("
         "SELECT l.start, l.import_wh FROM load_profile l "
-        "WHERE l.meter = s.meter AND l.start >= s.since AND l.import_wh > s.over OFFSET 0) x"
+        "WHERE l.meter = s.meter AND l.start >= s.since AND l.import_wh > s.over OFFSET 0) x",
+        *columns_of(((meter, start, Decimal(over).scaleb(-3)) for meter, start, over in since), 3),
     )
     found: dict[str, dict[int, int]] = {}
     for meter, start, wh in rows:
@@ -47,11 +50,11 @@ def high_imports(work: Work, since: Iterable[tuple[str, int, int]]) -> dict[str,
 
 def imports_in(work: Work, spans: Iterable[tuple[str, Span]]) -> dict[SpanKey, list[int]]:
     """The imports (mWh) of the quarter-hours in each span."""
-    _stage(work, spans)
     rows = work.rows(
-        "SELECT s.meter, s.since, x.import_wh FROM habit_spans s CROSS JOIN LATERAL ("
+        f"SELECT s.meter, s.since, x.import_wh FROM {_SPANS} CROSS JOIN LATERAL ("  # noqa: S608
         "SELECT l.import_wh FROM load_profile l WHERE l.meter = s.meter AND l.start >= s.since "
-        "AND l.start < s.until AND l.import_wh IS NOT NULL OFFSET 0) x"
+        "AND l.start < s.until AND l.import_wh IS NOT NULL OFFSET 0) x",
+        *_spans(spans),
     )
     found: dict[SpanKey, list[int]] = {}
     for meter, since, wh in rows:
@@ -61,10 +64,10 @@ def imports_in(work: Work, spans: Iterable[tuple[str, Span]]) -> dict[SpanKey, l
 
 def sums_in(work: Work, what: str, spans: Iterable[tuple[str, Span]]) -> dict[SpanKey, tuple[int, int]]:
     """One of the sums above (mWh) over each span, and how many quarter-hours told it."""
-    _stage(work, spans)
     rows = work.rows(
-        f"SELECT s.meter, s.since, x.* FROM habit_spans s CROSS JOIN LATERAL (SELECT {what} "  # noqa: S608
-        "FROM load_profile l WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until) x"
+        f"SELECT s.meter, s.since, x.* FROM {_SPANS} CROSS JOIN LATERAL (SELECT {what} "  # noqa: S608
+        "FROM load_profile l WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until) x",
+        *_spans(spans),
     )
     return {
         (meter, millis(since)): (_mwh(energy), count)
@@ -75,17 +78,16 @@ def sums_in(work: Work, what: str, spans: Iterable[tuple[str, Span]]) -> dict[Sp
 
 def exporters(work: Work, spans: Iterable[tuple[str, Span]]) -> set[str]:
     """Those of the meters that exported anything in the span."""
-    _stage(work, spans)
     found = work.rows(
-        "SELECT DISTINCT s.meter FROM habit_spans s CROSS JOIN LATERAL (SELECT FROM load_profile l "
-        "WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until AND l.export_wh > 0 LIMIT 1) x"
+        f"SELECT DISTINCT s.meter FROM {_SPANS} CROSS JOIN LATERAL (SELECT FROM load_profile l "  # noqa: S608
+        "WHERE l.meter = s.meter AND l.start >= s.since AND l.start < s.until AND l.export_wh > 0 LIMIT 1) x",
+        *_spans(spans),
     )
     return {meter for (meter,) in found}
 
 
-def _stage(work: Work, spans: Iterable[tuple[str, Span]]) -> None:
-    rows = ((meter, moment(since), moment(until)) for meter, (since, until) in spans)
-    work.stage("habit_spans", _SPANS, rows)
+def _spans(spans: Iterable[tuple[str, Span]]) -> list[list[Any]]:
+    return columns_of(((meter, since, until) for meter, (since, until) in spans), 3)
 
 
 def _mwh(wh: Decimal) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 from strom.store.asking import asking
 from strom.store.profile_tables import moment
-from strom.store.writes import Work
+from strom.store.writes import Work, columns_of
 
 LateRow = tuple[Any, ...]  # meter, at, received (epoch ms), origin, the reading as JSON text
 
@@ -36,14 +36,13 @@ def least_lag(work: Work, late_ms: int) -> int | None:
 
 def drop_late(work: Work, rows: Iterable[LateRow]) -> int:
     """Forget these (meter, at, received, origin), of which some may not be there; returns how many were."""
-    work.stage(
-        "not_late",
-        "meter text, at timestamptz, received timestamptz, origin text",
-        ((meter, moment(at), moment(received), origin) for meter, at, received, origin in rows),
-    )
     ((gone,),) = work.rows(
-        "WITH gone AS (DELETE FROM late_readings l USING not_late n WHERE (l.meter, l.at, l.received, l.origin) "
-        "= (n.meter, n.at, n.received, n.origin) RETURNING 1) SELECT count(*) FROM gone"
+        "WITH gone AS (DELETE FROM late_readings l USING "
+        "unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[]) AS n(meter, at, received, origin) "
+        "WHERE l.meter = n.meter AND l.at = 'epoch'::timestamptz + n.at * interval '1 ms' AND l.received = "
+        "'epoch'::timestamptz + n.received * interval '1 ms' AND l.origin = n.origin RETURNING 1) "
+        "SELECT count(*) FROM gone",
+        *columns_of(rows, 4),
     )
     return int(gone)
 

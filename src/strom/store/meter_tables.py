@@ -45,9 +45,10 @@ class Latest:
 
 
 def load_states(work: Work, meters: Iterable[str]) -> dict[str, MeterState]:
-    work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
     found = work.rows(
-        "SELECT meter, newest, received, interval_s, votes FROM touched_meters JOIN meter_states USING (meter)"
+        "SELECT s.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL ("
+        "SELECT meter, newest, received, interval_s, votes FROM meter_states m WHERE m.meter = k.meter OFFSET 0) s",
+        list(meters),
     )
     return {meter: MeterState(*rest) for meter, *rest in found}
 

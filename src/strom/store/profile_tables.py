@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from strom.domain.load_profile import Direction, Half, Row
 from strom.domain.segments import Quality
-from strom.store.writes import Work
+from strom.store.writes import Work, columns_of
 
 LOADED = (
     "l.import_wh, l.import_quality, l.import_samples, l.export_wh, l.export_quality, l.export_samples, "
@@ -20,6 +21,12 @@ REPLACED = ", ".join(
         "export_quality", "import_samples", "export_samples",
     )
 )  # fmt: skip
+# Keys as parameters, epoch milliseconds as the tables' time; each look-up is LATERAL to them and ends with OFFSET 0, so
+# that Postgres goes through the primary key for each of them, whatever it thinks of their number.
+METER_TIMES = (
+    "(SELECT meter, 'epoch'::timestamptz + ms * interval '1 ms' AS start "
+    "FROM unnest(%s::text[], %s::bigint[]) AS u(meter, ms)) k"
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,32 +50,38 @@ def millis(time: datetime) -> int:
     return (time - _EPOCH) // timedelta(milliseconds=1)
 
 
+def meter_times(keys: Iterable[tuple[str, int]]) -> list[list[Any]]:
+    """The values of `METER_TIMES`."""
+    return columns_of(keys, 2)
+
+
 def wh(mwh: int | None) -> Decimal | None:
     return None if mwh is None else Decimal(mwh).scaleb(-3)
 
 
 def load_rows(work: Work, since: Iterable[tuple[str, int]]) -> dict[tuple[str, int], StoredRow]:
     """All rows of these meters from the given starts on."""
-    work.stage(
-        "row_spans", "meter text, since timestamptz", ((meter, moment(start)) for meter, start in since)
-    )
-    return _rows(work, "row_spans s JOIN load_profile l ON l.meter = s.meter AND l.start >= s.since")
+    return _rows(work, since, "l.start >= k.start")
 
 
 def rows_at(work: Work, keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], StoredRow]:
     """The rows of these meters and starts, as far as there are any."""
-    work.stage("row_keys", "meter text, start timestamptz", ((meter, moment(start)) for meter, start in keys))
-    return _rows(work, "row_keys k JOIN load_profile l ON l.meter = k.meter AND l.start = k.start")
+    return _rows(work, keys, "l.start = k.start")
 
 
-def _rows(work: Work, found_in: str) -> dict[tuple[str, int], StoredRow]:
-    found = work.rows(f"SELECT l.meter, l.start, {LOADED} FROM {found_in}")  # noqa: S608 - the names above
+def _rows(work: Work, keys: Iterable[tuple[str, int]], which: str) -> dict[tuple[str, int], StoredRow]:
+    found = work.rows(
+        f"SELECT l.* FROM {METER_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - the names above
+        f"SELECT l.meter, l.start, {LOADED} FROM load_profile l WHERE l.meter = k.meter AND {which} OFFSET 0) l",
+        *meter_times(keys),
+    )
     return {(meter, millis(start)): loaded(meter, start, *rest) for meter, start, *rest in found}
 
 
 def save_rows(work: Work, rows: Sequence[StoredRow]) -> None:
     if not rows:
         return
+    work.ensure_partitions(stored.row.start for stored in rows)
     work.stage("new_rows", "LIKE load_profile", map(row_values, rows))
     work.execute(
         "INSERT INTO load_profile SELECT * FROM new_rows "  # noqa: S608 - the names above
@@ -78,22 +91,19 @@ def save_rows(work: Work, rows: Sequence[StoredRow]) -> None:
 
 def delete_rows(work: Work, keys: Sequence[tuple[str, int]]) -> None:
     if keys:
-        work.stage(
-            "void_rows", "meter text, start timestamptz", ((meter, moment(start)) for meter, start in keys)
-        )
         work.execute(
-            "DELETE FROM load_profile l USING void_rows v WHERE l.meter = v.meter AND l.start = v.start"
+            f"DELETE FROM load_profile l USING {METER_TIMES} WHERE l.meter = k.meter AND l.start = k.start",  # noqa: S608
+            *meter_times(keys),
         )
 
 
 def load_gaps(work: Work, since: Iterable[tuple[str, int]]) -> dict[GapKey, GapHalves]:
     """All gaps of these meters that begin at the given times or later."""
-    work.stage(
-        "gap_spans", "meter text, since timestamptz", ((meter, moment(start)) for meter, start in since)
-    )
     found = work.rows(
-        'SELECT g.meter, g.start, g."end", g.import_wh, g.export_wh '
-        "FROM gap_spans s JOIN gaps g ON g.meter = s.meter AND g.start >= s.since"
+        f"SELECT g.* FROM {METER_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - the names above
+        'SELECT g.meter, g.start, g."end", g.import_wh, g.export_wh FROM gaps g '
+        "WHERE g.meter = k.meter AND g.start >= k.start OFFSET 0) g",
+        *meter_times(since),
     )
     return {
         (meter, millis(start), millis(end)): gap_halves(imported, exported)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from strom.domain.runs import Run
-from strom.store.writes import Work
+from strom.store.writes import Work, columns_of
 
 Key = tuple[str, str, str]  # meter, kind, part
 
@@ -12,19 +12,20 @@ _FIELDS = "r.meter, r.kind, r.part, r.start, r.last, r.worst, r.until"
 
 
 def load_open_runs(work: Work, meters: Iterable[str]) -> dict[Key, Run]:
-    work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
     found = work.rows(
-        f"SELECT {_FIELDS} FROM touched_meters JOIN runs r USING (meter) WHERE r.until IS NULL"  # noqa: S608
+        f"SELECT r.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL (SELECT {_FIELDS} FROM runs r "  # noqa: S608
+        "WHERE r.meter = k.meter AND r.until IS NULL OFFSET 0) r",
+        list(meters),
     )
     return {(meter, kind, part): Run(*rest) for meter, kind, part, *rest in found}
 
 
 def load_runs(work: Work, since: Iterable[tuple[str, int]]) -> dict[Key, list[Run]]:
     """Those of these meters that a reading at the given time or later could touch."""
-    work.stage("run_spans", "meter text, since bigint", since)
     rows = work.rows(
-        f"SELECT {_FIELDS} FROM run_spans s JOIN runs r USING (meter) "  # noqa: S608
-        "WHERE r.until IS NULL OR r.until >= s.since"
+        "SELECT r.* FROM unnest(%s::text[], %s::bigint[]) AS k(meter, since) CROSS JOIN LATERAL ("  # noqa: S608
+        f"SELECT {_FIELDS} FROM runs r WHERE r.meter = k.meter AND (r.until IS NULL OR r.until >= k.since) OFFSET 0) r",
+        *columns_of(since, 2),
     )
     found: defaultdict[Key, list[Run]] = defaultdict(list)
     for meter, kind, part, *rest in rows:
@@ -34,14 +35,10 @@ def load_runs(work: Work, since: Iterable[tuple[str, int]]) -> dict[Key, list[Ru
 
 def save_runs(work: Work, runs: Mapping[Key, Sequence[Run]], replaced: Iterable[tuple[Key, int]]) -> None:
     """`replaced`: stored runs of this key that begin at this time or later are void."""
-    work.stage(
-        "void_runs",
-        "meter text, kind text, part text, since bigint",
-        ((*key, since) for key, since in replaced),
-    )
     work.execute(
-        "DELETE FROM runs r USING void_runs v "
-        "WHERE r.meter = v.meter AND r.kind = v.kind AND r.part = v.part AND r.start >= v.since"
+        "DELETE FROM runs r USING unnest(%s::text[], %s::text[], %s::text[], %s::bigint[]) AS k(meter, kind, part, since) "
+        "WHERE r.meter = k.meter AND r.kind = k.kind AND r.part = k.part AND r.start >= k.since",
+        *columns_of(((*key, since) for key, since in replaced), 4),
     )
     work.stage(
         "new_runs",

@@ -1,14 +1,18 @@
 """Creates the tables of the contract; knows the server only by its URL and nothing of who writes the rows."""
 
+import time
 from importlib.resources import files
 
 import psycopg
 from psycopg import sql
 
-from strom.errors import StromError
+from strom.store.connection import connect as connect
+from strom.store.division import divide, take_undivided
+from strom.store.partitions import forget_partitions, later, make_partitions, month_of
 
 # Any number, the same in every Strom process: two that run `CREATE … IF NOT EXISTS` at once would collide.
 SCHEMA_LOCK = 7_357_600
+_MONTHS_AHEAD = 1  # the others are made when somebody writes into them
 
 
 def ensure_schema(url: str) -> None:
@@ -18,7 +22,12 @@ def ensure_schema(url: str) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
         connection.execute("SET LOCAL client_min_messages = warning")
         _ensure_namespace(connection)
+        undivided = take_undivided(connection)
         connection.execute(script)
+        divide(connection, undivided)
+        this_month = month_of(round(time.time() * 1000))
+        make_partitions(connection, [later(this_month, ahead) for ahead in range(_MONTHS_AHEAD + 1)])
+    forget_partitions()
 
 
 def empty_tables(url: str) -> None:
@@ -34,23 +43,11 @@ def drop_schema(url: str, name: str) -> None:
     with connect(url) as connection:
         connection.execute("SET LOCAL client_min_messages = warning")
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+    forget_partitions()
 
 
 def schema_script() -> bytes:
     return files("strom.store").joinpath("schema.sql").read_bytes()
-
-
-def connect(url: str, name: str = "strom") -> psycopg.Connection:
-    """A connection in UTC, or a sentence that says which server does not answer; `name` is shown by the server."""
-    try:
-        options = f"{psycopg.conninfo.conninfo_to_dict(url).get('options') or ''} -c timezone=UTC".strip()
-        return psycopg.connect(url, options=options, connect_timeout=10, application_name=name)
-    except psycopg.OperationalError as error:
-        raise StromError(
-            f"Postgres at {_without_password(url)} does not answer ({_reason(error)}); {_ADVICE}."
-        ) from None
-    except psycopg.ProgrammingError as error:
-        raise StromError(f"postgres.url is not a connection URL ({_reason(error)}); {_ADVICE}.") from None
 
 
 def _ensure_namespace(connection: psycopg.Connection) -> None:
@@ -58,16 +55,3 @@ def _ensure_namespace(connection: psycopg.Connection) -> None:
     row = connection.execute("SELECT current_setting('search_path'), current_schema()").fetchone()
     if row is not None and row[1] is None:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(row[0])))
-
-
-_ADVICE = "start it with `strom up --only postgres`, or correct postgres.url"
-
-
-def _without_password(url: str) -> str:
-    """Host, port and database: enough to find the server, nothing that must not stand in a log."""
-    parts = psycopg.conninfo.conninfo_to_dict(url)
-    return f"{parts.get('host', 'its default host')}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
-
-
-def _reason(error: psycopg.Error) -> str:
-    return " ".join(str(error).split())[:200]

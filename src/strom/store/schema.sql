@@ -1,5 +1,6 @@
 -- The tables of the contract. Every statement can be repeated; every write is an upsert by primary key.
 -- Times are timestamptz in UTC; energies are Wh with three decimals.
+-- Tables that are PARTITION BY RANGE have a partition a month, which partitions.py makes.
 
 CREATE TABLE IF NOT EXISTS meters (
     meter        text PRIMARY KEY,
@@ -46,8 +47,9 @@ CREATE TABLE IF NOT EXISTS load_profile (
     import_samples integer,                  -- accepted readings of the direction; `samples` is the larger of the two
     export_samples integer,
     PRIMARY KEY (meter, start)
-);
-CREATE INDEX IF NOT EXISTS load_profile_start ON load_profile (start);
+) PARTITION BY RANGE (start);
+-- For days of the whole fleet. A tree would do, too, but Postgres would at times take it for look-ups of a meter.
+CREATE INDEX IF NOT EXISTS load_profile_start ON load_profile USING brin (start) WITH (pages_per_range = 32, autosummarize = on);
 CREATE INDEX IF NOT EXISTS load_profile_exporting ON load_profile (meter, start) WHERE export_wh > 0;
 
 CREATE TABLE IF NOT EXISTS slot_statistics (     -- thousandths of W and V: import, export, L1, L2, L3
@@ -58,7 +60,7 @@ CREATE TABLE IF NOT EXISTS slot_statistics (     -- thousandths of W and V: impo
     lows         bigint[] NOT NULL,
     highs        bigint[] NOT NULL,
     PRIMARY KEY (meter, start)
-) WITH (fillfactor = 70);
+) PARTITION BY RANGE (start);
 
 -- Quarter-hours with power and voltages: the least, the mean and the largest of the readings in them.
 CREATE OR REPLACE VIEW quarter_hours AS SELECT
@@ -70,11 +72,19 @@ CREATE OR REPLACE VIEW quarter_hours AS SELECT
     s.lows[5] / 1000.0 AS voltage_l3_v_min, round(s.totals[5] / nullif(s.counts[5], 0) / 1000, 3) AS voltage_l3_v_mean, s.highs[5] / 1000.0 AS voltage_l3_v_max
 FROM load_profile p LEFT JOIN slot_statistics s ON s.meter = p.meter AND s.start = p.start;
 
+-- When the first local hour, day, week, month or year begins that does not begin before a moment.
+CREATE OR REPLACE FUNCTION first_period(unit text, moment timestamptz, zone text)
+RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN unit = 'hour' THEN date_trunc(unit, moment - interval '1 microsecond', zone) + interval '1 hour'
+        ELSE (date_trunc(unit, moment - interval '1 microsecond', zone) AT TIME ZONE zone + ('1 ' || unit)::interval) AT TIME ZONE zone END
+$$;
+
 -- Sums by local hour, day, week, month or year: SELECT * FROM energy_sums('day') WHERE meter = 'haus-21'.
 -- `slots` of `of_slots` quarter-hours have energy; `quality` is the worst of those that are there.
-CREATE OR REPLACE FUNCTION energy_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+-- `…_between` gives the periods that begin in a span, and reads only its months.
+CREATE OR REPLACE FUNCTION energy_sums_between(unit text, zone text, since timestamptz, until timestamptz)
 RETURNS TABLE (meter text, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT p.meter, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
            count(*) FILTER (WHERE p.quality <> 'missing'),
            CASE WHEN unit = 'hour' THEN 4 ELSE (extract(epoch FROM
@@ -82,7 +92,15 @@ LANGUAGE sql STABLE AS $$
                - date_trunc(unit, p.start, zone)) / 900)::bigint END,
            (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
                array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
-    FROM load_profile p GROUP BY p.meter, date_trunc(unit, p.start, zone)
+    FROM load_profile p
+    WHERE p.start >= first_period(unit, since, zone) AND p.start < first_period(unit, until, zone)
+    GROUP BY p.meter, date_trunc(unit, p.start, zone)
+$$;
+
+CREATE OR REPLACE FUNCTION energy_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+RETURNS TABLE (meter text, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT * FROM energy_sums_between(unit, zone, '-infinity', 'infinity')
 $$;
 
 CREATE TABLE IF NOT EXISTS gaps (
@@ -112,7 +130,7 @@ CREATE TABLE IF NOT EXISTS tariff_profile (
     import_samples integer,
     export_samples integer,
     PRIMARY KEY (meter, tariff, start)
-);
+) PARTITION BY RANGE (start);
 
 CREATE TABLE IF NOT EXISTS tariff_gaps (
     meter        text NOT NULL,
@@ -125,9 +143,9 @@ CREATE TABLE IF NOT EXISTS tariff_gaps (
 );
 
 -- Sums of the tariffs, as energy_sums: SELECT * FROM tariff_sums('month') WHERE meter = 'haus-21'.
-CREATE OR REPLACE FUNCTION tariff_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+CREATE OR REPLACE FUNCTION tariff_sums_between(unit text, zone text, since timestamptz, until timestamptz)
 RETURNS TABLE (meter text, tariff smallint, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT p.meter, p.tariff, date_trunc(unit, p.start, zone), sum(p.import_wh), sum(p.export_wh),
            count(*) FILTER (WHERE p.quality <> 'missing'),
            CASE WHEN unit = 'hour' THEN 4 ELSE (extract(epoch FROM
@@ -135,7 +153,15 @@ LANGUAGE sql STABLE AS $$
                - date_trunc(unit, p.start, zone)) / 900)::bigint END,
            (ARRAY['measured', 'calculated', 'substitute', 'missing'])[max(
                array_position(ARRAY['measured', 'calculated', 'substitute', 'missing'], p.quality))]
-    FROM tariff_profile p GROUP BY p.meter, p.tariff, date_trunc(unit, p.start, zone)
+    FROM tariff_profile p
+    WHERE p.start >= first_period(unit, since, zone) AND p.start < first_period(unit, until, zone)
+    GROUP BY p.meter, p.tariff, date_trunc(unit, p.start, zone)
+$$;
+
+CREATE OR REPLACE FUNCTION tariff_sums(unit text, zone text DEFAULT 'Europe/Vienna')
+RETURNS TABLE (meter text, tariff smallint, start timestamptz, import_wh numeric, export_wh numeric, slots bigint, of_slots bigint, quality text)
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT * FROM tariff_sums_between(unit, zone, '-infinity', 'infinity')
 $$;
 
 CREATE TABLE IF NOT EXISTS alerts (
@@ -216,7 +242,7 @@ CREATE TABLE IF NOT EXISTS profile_segments (
     fall_t         bigint,
     jump_t         bigint,
     PRIMARY KEY (meter, direction, slot)
-) WITH (fillfactor = 70);
+) PARTITION BY RANGE (slot);
 
 CREATE TABLE IF NOT EXISTS voltage_windows (     -- ten-minute sums: those in progress and those out of bounds
     meter          text NOT NULL,

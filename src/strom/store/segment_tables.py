@@ -8,7 +8,7 @@ from strom.domain.acceptance import Point
 from strom.domain.load_profile import Direction
 from strom.domain.segments import Border, Measure, Segment
 from strom.domain.tariffs import TARIFFS, Owner, Tariff
-from strom.store.writes import Work, array_of
+from strom.store.writes import Work, array_of, columns_of
 
 Key = tuple[Owner, Direction]
 
@@ -47,36 +47,40 @@ class SeriesChange:
 
 def load_tails(work: Work, meters: Iterable[str]) -> dict[Key, Tail]:
     """All series of these meters, those of their tariffs, too."""
-    work.stage("touched_meters", "meter text", ((meter,) for meter in meters))
     found = work.rows(
         f"""
-        SELECT s.meter, s.direction, s.measure, s.seen, s.pending, {_SEGMENT}
-        FROM touched_meters JOIN profile_series s USING (meter)
-        JOIN profile_segments g ON g.meter = s.meter AND g.direction = s.direction AND g.slot = s.tail
-        """  # noqa: S608 - the names above
+        SELECT s.*, g.* FROM unnest(%s::text[]) AS k(meter)
+        CROSS JOIN LATERAL (
+            SELECT s.meter, s.direction, s.measure, s.seen, s.pending, s.tail FROM profile_series s
+            WHERE s.meter = k.meter OFFSET 0
+        ) s
+        CROSS JOIN LATERAL (
+            SELECT {_SEGMENT} FROM profile_segments g
+            WHERE g.meter = s.meter AND g.direction = s.direction AND g.slot = s.tail OFFSET 0
+        ) g
+        """,  # noqa: S608 - the names above
+        list(meters),
     )
     return {
         _key(meter, direction): Tail(Measure(measure), seen, _points(pending), _segment(segment))
-        for meter, direction, measure, seen, pending, *segment in found
+        for meter, direction, measure, seen, pending, _, *segment in found
     }
 
 
 def load_anchors(work: Work, before: Iterable[tuple[Key, int]]) -> dict[Key, Segment]:
     """For each series the last segment that no reading at or after the given time can change."""
-    work.stage(
-        "late_series",
-        "meter text, direction text, before bigint",
-        ((*_names(key), time) for key, time in before),
-    )
     found = work.rows(
         f"""
-        SELECT l.meter, l.direction, {_SEGMENT} FROM late_series l CROSS JOIN LATERAL (
+        SELECT k.meter, k.direction, {_SEGMENT}
+        FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS k(meter, direction, before)
+        CROSS JOIN LATERAL (
             SELECT * FROM profile_segments p
-            WHERE p.meter = l.meter AND p.direction = l.direction AND p.slot <= l.before
-              AND p.last_t < l.before AND p.streak >= 2
+            WHERE p.meter = k.meter AND p.direction = k.direction AND p.slot <= k.before
+              AND p.last_t < k.before AND p.streak >= 2
             ORDER BY p.slot DESC LIMIT 1
         ) g
-        """  # noqa: S608 - the names above
+        """,  # noqa: S608 - the names above
+        *columns_of(((*_names(key), time) for key, time in before), 3),
     )
     return {_key(meter, direction): _segment(rest) for meter, direction, *rest in found}
 
@@ -88,11 +92,12 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
         if change.replaced_after is not None
     ]
     if replaced:
-        work.stage("void_segments", "meter text, direction text, after bigint", replaced)
         work.execute(
-            "DELETE FROM profile_segments g USING void_segments v "
-            "WHERE g.meter = v.meter AND g.direction = v.direction AND g.slot > v.after"
+            "DELETE FROM profile_segments g USING unnest(%s::text[], %s::text[], %s::bigint[]) AS k(meter, direction, after) "
+            "WHERE g.meter = k.meter AND g.direction = k.direction AND g.slot > k.after",
+            *columns_of(replaced, 3),
         )
+    work.ensure_partitions(segment.slot for change in changes for segment in change.settled)
     work.stage(
         "new_segments",
         "LIKE profile_segments",

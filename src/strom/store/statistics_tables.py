@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from strom.domain.statistics import QUANTITIES, Band, Statistics
-from strom.store.profile_tables import millis, moment
+from strom.store.profile_tables import METER_TIMES, meter_times, millis, moment
 from strom.store.writes import Work
 
 Key = tuple[str, int]  # meter and slot
@@ -30,10 +30,11 @@ _ADD = f"""
 
 
 def load_statistics(work: Work, keys: Iterable[Key]) -> dict[Key, Statistics]:
-    _want(work, keys)
     found = work.rows(
-        "SELECT s.meter, s.start, s.totals, s.counts, s.lows, s.highs "
-        "FROM wanted_statistics w JOIN slot_statistics s ON s.meter = w.meter AND s.start = w.start"
+        f"SELECT s.* FROM {METER_TIMES} CROSS JOIN LATERAL ("  # noqa: S608  nothing in it comes from outside
+        "SELECT s.meter, s.start, s.totals, s.counts, s.lows, s.highs FROM slot_statistics s "
+        "WHERE s.meter = k.meter AND s.start = k.start OFFSET 0) s",
+        *meter_times(keys),
     )
     return {
         (meter, millis(start)): {
@@ -47,10 +48,11 @@ def load_statistics(work: Work, keys: Iterable[Key]) -> dict[Key, Statistics]:
 
 def unknown_slots(work: Work, keys: Iterable[Key]) -> set[Key]:
     """Those that have no row."""
-    _want(work, keys)
     found = work.rows(
-        "SELECT w.meter, w.start FROM wanted_statistics w LEFT JOIN slot_statistics s "
-        "ON s.meter = w.meter AND s.start = w.start WHERE s.meter IS NULL"
+        f"SELECT k.meter, k.start FROM {METER_TIMES} LEFT JOIN LATERAL ("  # noqa: S608  nothing in it comes from outside
+        "SELECT true AS known FROM slot_statistics s WHERE s.meter = k.meter AND s.start = k.start OFFSET 0) s "
+        "ON true WHERE s.known IS NULL",
+        *meter_times(keys),
     )
     return {(meter, millis(start)) for meter, start in found}
 
@@ -75,15 +77,8 @@ def replace_statistics(work: Work, slots: Sequence[Part]) -> set[Key]:
     return {(meter, millis(start)) for meter, start in found}
 
 
-def _want(work: Work, keys: Iterable[Key]) -> None:
-    work.stage(
-        "wanted_statistics",
-        "meter text, start timestamptz",
-        ((meter, moment(start)) for meter, start in keys),
-    )
-
-
 def _stage(work: Work, parts: Sequence[Part]) -> None:
+    work.ensure_partitions(start for _, start, *_ in parts)
     work.stage(
         "new_statistics",
         "LIKE slot_statistics",

@@ -13,6 +13,8 @@ from itertools import chain, count
 import psycopg
 
 from strom.errors import StromError
+from strom.store.grants import copy_grants
+from strom.store.partitions import forget_partitions
 from strom.store.replay_tables import SWAPPED, Progress, load_progress, save_progress
 from strom.store.schema import connect, ensure_schema, schema_script
 from strom.store.writes import PIPELINE, WORK_LOCK, Work
@@ -60,7 +62,9 @@ def swap(
             _refuse_missing(connection, new)
         ensure_schema(_in_schema(url, new))  # a set that an older Strom has built gets what is new
         with connect(url) as connection, connection.transaction():
-            return _swap(connection, live, new, shorter, tell)
+            swapped = _swap(connection, live, new, shorter, tell)
+        forget_partitions()
+        return swapped
     except psycopg.errors.LockNotAvailable:
         raise StromError(
             f"somebody has been reading the tables for more than {_LOCK_SECONDS} s; try again in a moment.",
@@ -85,7 +89,7 @@ def _swap(
     changed = _carry_versions(work, live, new)
     tell(work, live, new)
     work.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
-    _carry_rights(work, live, new)
+    _carry_rights(connection, live, new)
     former = _unused(work, f"{live}_before_{datetime.now(UTC):%Y%m%d_%H%M%S}")
     _exchange(work, live, new)
     work.execute(_sql("ALTER SCHEMA {} RENAME TO {}", new, former))
@@ -198,29 +202,29 @@ def _carried(work: Work, live: str, new: str, table: str, key: tuple[str, ...]) 
     return int(changed)
 
 
-def _carry_rights(work: Work, live: str, new: str) -> None:
+def _carry_rights(connection: psycopg.Connection, live: str, new: str) -> None:
     """Who may read the live tables may read those that take their place."""
-    grants = work.rows(
-        """
-        SELECT c.relname, g.privilege_type, CASE g.grantee WHEN 0 THEN NULL ELSE pg_get_userbyid(g.grantee) END
-        FROM pg_class c, aclexplode(c.relacl) g
-        WHERE c.relnamespace = %s::regnamespace AND c.relname = ANY(%s) AND g.grantee <> c.relowner
-        """,
-        _quoted(live),
-        list(REPLAYED),
-    )
-    for table, privilege, grantee in grants:
-        to = "PUBLIC" if grantee is None else _quoted(grantee)
-        work.execute(_sql(f"GRANT {privilege} ON {{}}.{{}} TO {to}", new, table))
+    for table in REPLAYED:
+        copy_grants(connection, _sql("{}.{}", live, table), _sql("{}.{}", new, table))
 
 
 def _exchange(work: Work, live: str, new: str) -> None:
     between = f"{new}_between"
     work.execute(_sql("CREATE SCHEMA {}", between))
     for source, target in ((new, between), (live, new), (between, live)):
-        for table in REPLAYED:
+        for table in _with_partitions(work, source):
             work.execute(_sql("ALTER TABLE {}.{} SET SCHEMA {}", source, table, target))
     work.execute(_sql("DROP SCHEMA {}", between))
+
+
+def _with_partitions(work: Work, schema: str) -> list[str]:
+    """The tables and their partitions, which do not follow them by themselves."""
+    partitions = work.rows(
+        "SELECT p.relname FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhrelid JOIN pg_class t ON t.oid = i.inhparent "
+        "WHERE t.relnamespace = %s::regnamespace AND t.relkind = 'p' AND t.relname = ANY(%s) ORDER BY 1",
+        *(_quoted(schema), list(REPLAYED)),
+    )
+    return [*REPLAYED, *(name for (name,) in partitions)]
 
 
 def _sql(query: str, *names: str) -> str:

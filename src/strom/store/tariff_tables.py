@@ -1,6 +1,7 @@
 """Quarter-hours and gaps of tariffs as the tables hold them: those of a meter's totals with one key column more."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from strom.domain.tariffs import Tariff
 from strom.store.profile_tables import (
@@ -16,18 +17,24 @@ from strom.store.profile_tables import (
     replace_gaps,
     row_values,
 )
-from strom.store.writes import Work
+from strom.store.writes import Work, columns_of
 
 RowKey = tuple[Tariff, int]  # start
 GapKey = tuple[Tariff, int, int]  # start, end
 
+_TARIFF_TIMES = (
+    "(SELECT meter, tariff, 'epoch'::timestamptz + ms * interval '1 ms' AS start "
+    "FROM unnest(%s::text[], %s::smallint[], %s::bigint[]) AS u(meter, tariff, ms)) k"
+)
+
 
 def load_rows(work: Work, since: Iterable[RowKey]) -> dict[RowKey, StoredRow]:
     """All rows of these tariffs from the given starts on."""
-    _stage_spans(work, since)
     found = work.rows(
-        f"SELECT l.meter, l.tariff, l.start, {LOADED} FROM tariff_spans s "  # noqa: S608 - names, no values
-        "JOIN tariff_profile l ON l.meter = s.meter AND l.tariff = s.tariff AND l.start >= s.since"
+        f"SELECT l.* FROM {_TARIFF_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - names, no values
+        f"SELECT l.meter, l.tariff, l.start, {LOADED} FROM tariff_profile l "
+        "WHERE l.meter = k.meter AND l.tariff = k.tariff AND l.start >= k.start OFFSET 0) l",
+        *_tariff_times(since),
     )
     return {
         (Tariff(meter, number), millis(start)): loaded(meter, start, *rest)
@@ -38,6 +45,7 @@ def load_rows(work: Work, since: Iterable[RowKey]) -> dict[RowKey, StoredRow]:
 def save_rows(work: Work, rows: Mapping[RowKey, StoredRow]) -> None:
     if not rows:
         return
+    work.ensure_partitions(start for _, start in rows)
     values = ((*tariff, *row_values(row)[1:]) for (tariff, _), row in rows.items())
     work.stage("new_tariff_rows", "LIKE tariff_profile", values)
     work.execute(
@@ -49,23 +57,20 @@ def save_rows(work: Work, rows: Mapping[RowKey, StoredRow]) -> None:
 def delete_rows(work: Work, keys: Sequence[RowKey]) -> None:
     if not keys:
         return
-    work.stage(
-        "void_tariff_rows",
-        "meter text, tariff smallint, start timestamptz",
-        ((*tariff, moment(start)) for tariff, start in keys),
-    )
     work.execute(
-        "DELETE FROM tariff_profile l USING void_tariff_rows v "
-        "WHERE l.meter = v.meter AND l.tariff = v.tariff AND l.start = v.start"
+        f"DELETE FROM tariff_profile l USING {_TARIFF_TIMES} "  # noqa: S608 - names, no values
+        "WHERE l.meter = k.meter AND l.tariff = k.tariff AND l.start = k.start",
+        *_tariff_times(keys),
     )
 
 
 def load_gaps(work: Work, since: Iterable[RowKey]) -> dict[GapKey, GapHalves]:
     """All gaps of these tariffs that begin at the given times or later."""
-    _stage_spans(work, since)
     found = work.rows(
-        'SELECT g.meter, g.tariff, g.start, g."end", g.import_wh, g.export_wh FROM tariff_spans s '
-        "JOIN tariff_gaps g ON g.meter = s.meter AND g.tariff = s.tariff AND g.start >= s.since"
+        f"SELECT g.* FROM {_TARIFF_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - names, no values
+        'SELECT g.meter, g.tariff, g.start, g."end", g.import_wh, g.export_wh FROM tariff_gaps g '
+        "WHERE g.meter = k.meter AND g.tariff = k.tariff AND g.start >= k.start OFFSET 0) g",
+        *_tariff_times(since),
     )
     return {
         (Tariff(meter, number), millis(start), millis(end)): gap_halves(imported, exported)
@@ -86,6 +91,5 @@ def save_gaps(work: Work, gaps: Mapping[GapKey, GapHalves]) -> None:
     )
 
 
-def _stage_spans(work: Work, since: Iterable[RowKey]) -> None:
-    rows = ((*tariff, moment(start)) for tariff, start in since)
-    work.stage("tariff_spans", "meter text, tariff smallint, since timestamptz", rows)
+def _tariff_times(keys: Iterable[RowKey]) -> list[list[Any]]:
+    return columns_of(((*tariff, start) for tariff, start in keys), 3)

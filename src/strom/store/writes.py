@@ -11,10 +11,14 @@ import psycopg
 from psycopg import sql
 
 from strom.errors import StromError
-from strom.store.schema import connect
+from strom.store.connection import connect
+from strom.store.partitions import ensure_partitions, forget_partitions, month_of
 
 # Batches, the timer's work and a replay of the same tables follow each other; other schemas do not wait.
 WORK_LOCK = 7_357_601
+# Every statement here goes by key. The planner's numbers would at times say otherwise: a plan made while a month was
+# almost empty is kept, and an array of keys has an unknown length.
+PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
 PIPELINE = "strom-pipeline"  # how the server shows connections that write what the pipeline computes
 
 
@@ -23,11 +27,22 @@ def array_of(numbers: Iterable[int | None]) -> str:
     return "{" + ",".join("NULL" if number is None else str(number) for number in numbers) + "}"
 
 
+def columns_of(rows: Iterable[Sequence[Any]], width: int) -> list[list[Any]]:
+    """Rows as one array for each column, as `unnest` takes them."""
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
+
+
 class Work:
     """What may be done inside the transaction."""
 
-    def __init__(self, connection: psycopg.Connection) -> None:
+    def __init__(self, connection: psycopg.Connection, url: str | None = None) -> None:
+        """`url`: where partitions are made apart from the transaction; without it they are part of it."""
         self._connection = connection
+        self._url = url
+
+    def ensure_partitions(self, times_ms: Iterable[int]) -> None:
+        """See that rows of these times can be written; whoever did so before the transaction began loses nothing."""
+        ensure_partitions(self._url or self._connection, {month_of(time) for time in set(times_ms)})
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(query.encode(), values).fetchall()
@@ -36,7 +51,10 @@ class Work:
         self._connection.execute(query.encode(), values)
 
     def stage(self, name: str, columns: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Load rows into a temporary table of that name, in one COPY: a join with it replaces a query per row."""
+        """Load rows that are to be written into a temporary table of that name, in one COPY.
+
+        Keys that are looked up are arrays instead (`columns_of`): the planner knows nothing of a temporary table.
+        """
         self._connection.execute(
             f"CREATE TEMP TABLE IF NOT EXISTS {name} ({columns}) ON COMMIT DELETE ROWS".encode()
         )
@@ -96,7 +114,11 @@ class Writer:
                 connection.execute(
                     "SELECT pg_advisory_xact_lock(%s, hashtext(current_schema()))", (WORK_LOCK,)
                 )
-                yield Work(connection)
+                yield Work(connection, self._url)
+        except psycopg.errors.CheckViolation:
+            forget_partitions()  # the month may be one that another process has dropped
+            self.close()
+            raise
         except psycopg.OperationalError as error:
             self.close()
             raise _stopped_answering(error) from error
@@ -117,6 +139,7 @@ class Writer:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._url, self._name)
             self._connection.autocommit = True
+            self._connection.execute(PLANNING)
         return self._connection
 
 

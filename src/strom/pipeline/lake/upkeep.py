@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from strom.errors import StromError
 from strom.pipeline.lake.files import LakeFile, by_day, wants_clustering, wants_joining
 from strom.pipeline.lake.table import Lake
+from strom.pipeline.retention import apply_retention
 from strom.settings import Settings
 
 MB = 1024 * 1024
@@ -50,6 +51,11 @@ def keep_up(settings: Settings, spark: SparkSession, stop: Event) -> None:
         except Exception as error:  # the stream must not end because the lake is untidy
             if not stop.is_set():
                 log.warning("the lake's upkeep failed (%s); it is tried again", f"{error!r}"[:200])
+        try:
+            apply_retention(settings, datetime.now(UTC))
+        except Exception as error:  # the same holds for the tables
+            if not stop.is_set():
+                log.warning("old months of the tables stay (%s); it is tried again", f"{error!r}"[:200])
 
 
 class Upkeep:
