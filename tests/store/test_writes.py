@@ -134,7 +134,7 @@ def test_an_alert_is_closed_under_the_same_id(writer: Writer, meter: str) -> Non
     scope = alert_tables.Scope(meter, "silent", "", 400_000)
     with writer.work() as work:
         alert_tables.save_alerts(work, [lasting])
-        assert lasting in alert_tables.load_open(work, "silent")
+        assert lasting in alert_tables.load_open(work, "silent", [meter])
         alert_tables.save_alerts(work, [over])
         assert alert_tables.load_alerts(work, [scope]) == [over]
         assert alert_tables.load_alerts(work, [replace(scope, since=600_000)]) == []
@@ -147,9 +147,9 @@ def test_open_alerts_are_found_of_the_meters_asked_for_only(writer: Writer, mete
     over = silence(meter, 500, 90_000, 700, "Europe/Vienna")
     with writer.work() as work:
         alert_tables.save_alerts(work, [mine, other, over])
-        assert alert_tables.load_open_of(work, "silent", [meter]) == [mine]
-        assert alert_tables.load_open_of(work, "voltage", [meter]) == []
-        assert alert_tables.load_open_of(work, "silent", []) == []
+        assert alert_tables.load_open(work, "silent", [meter]) == [mine]
+        assert alert_tables.load_open(work, "voltage", [meter]) == []
+        assert alert_tables.load_open(work, "silent", []) == []
 
 
 def test_a_mark_of_a_topic_made_anew_begins_again_but_its_arrival_only_grows(

@@ -40,13 +40,7 @@ def load_alerts(work: Work, scopes: Iterable[Scope]) -> list[Alert]:
     return [_alert(row) for row in found]
 
 
-def load_open(work: Work, kind: str) -> list[Alert]:
-    """Of all meters; `load_open_of` looks only for some."""
-    found = work.rows(f"SELECT {_FIELDS} FROM alerts a WHERE a.ended IS NULL AND a.kind = %s", kind)  # noqa: S608
-    return [_alert(row) for row in found]
-
-
-def load_open_of(work: Work, kind: str, meters: Iterable[str]) -> list[Alert]:
+def load_open(work: Work, kind: str, meters: Iterable[str]) -> list[Alert]:
     found = work.rows(
         f"SELECT a.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL (SELECT {_FIELDS} FROM alerts a "  # noqa: S608
         "WHERE a.meter = k.meter AND a.ended IS NULL AND a.kind = %s OFFSET 0) a",

@@ -16,7 +16,7 @@ from strom.pipeline.given import of_meters
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.series import Cell
-from strom.store.alert_tables import Scope, load_alerts, load_open_of
+from strom.store.alert_tables import Scope, load_alerts, load_open
 from strom.store.clock_tables import Key, load_clock_windows, save_clock_windows
 from strom.store.meter_tables import MeterState
 from strom.store.writes import Work
@@ -38,7 +38,7 @@ class Clocks:
         """What to look at among the stored alerts, and what should be there."""
         current = {meter: window_of(new[meter].received) for meter in cells}
         over = self._windows_over(work, fresh, cells, old, current)
-        for alert in load_open_of(work, CLOCK, current):
+        for alert in load_open(work, CLOCK, current):
             over.setdefault(
                 alert.meter, current[alert.meter]
             )  # it may have ended, even if nothing odd came since

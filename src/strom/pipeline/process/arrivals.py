@@ -21,7 +21,7 @@ from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.portions import portions
 from strom.pipeline.series import Cell
-from strom.store.alert_tables import load_open_of
+from strom.store.alert_tables import load_open
 from strom.store.meter_tables import load_states
 from strom.store.writes import Work
 
@@ -83,6 +83,6 @@ class ArrivalsPass:
             return
         found = [self._clocks.judged(work, readings, own, old, new)]
         if self._by_arrival:
-            silences = Silences(self._limits, load_open_of(work, SILENT, own))
+            silences = Silences(self._limits, load_open(work, SILENT, own))
             found.append(silences.ended(own, old, new, lambda meters: arrivals(readings, meters)))
         watch.write_alerts(work, outbox, found)
