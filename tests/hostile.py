@@ -52,6 +52,7 @@ MEMBERS: dict[str, str] = {
     "NaN": "NaN",
     "NUL": '"a\\u0000b"',
     "NUL inside": '{"a":"\\u0000"}',
+    "NUL in a list": '["a\\u0000b"]',
     "surrogate": '"a\\ud800b"',
     "surrogate inside": '{"a":"\\udc00"}',
     "long": f'"{"x" * 10_000}"',

@@ -46,14 +46,16 @@ def parse(raw: DataFrame) -> DataFrame:
 def _arrived(raw: DataFrame) -> DataFrame:
     """Where and when the record came from, and its members."""
     told = header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint")
-    sane = told.between(values.EARLIEST_SECONDS * 1000, values.LATEST_MS)
+    earliest, by_kafka = F.lit(values.EARLIEST_SECONDS * 1000), F.unix_millis("timestamp")
+    # Of two readings of a meter that are a century apart, each quarter-hour between them would be a row.
+    sane = told.between(earliest, F.least(F.lit(values.LATEST_MS), by_kafka + values.CLOCKS_APART_MS))
     place = ("topic", F.col("partition").cast("string"), F.col("offset").cast("string"))
     nothing = F.lit(None)
     return raw.select(
         *_CARRIED[:3],
         F.concat_ws("/", *place).alias("origin"),
         header(topics.HEADER_PUBLISHED).alias("published"),
-        F.when(sane, told).otherwise(F.unix_millis("timestamp")).alias("received_ms"),
+        F.when(sane, told).otherwise(F.greatest(by_kafka, earliest)).alias("received_ms"),
         F.when(goes_aside(), nothing).otherwise(told_source()).alias("source"),
         header(topics.HEADER_TOPIC).cast("string").alias("mqtt_topic"),
         F.when(goes_aside(), nothing).otherwise(members(_text())).alias("message"),

@@ -55,8 +55,8 @@ def _is_reading(fields: Collection[str]) -> Column:
     received, at = F.unix_millis("received"), F.unix_millis("at")
     rules = (
         F.length("meter").between(1, values.NAME_LENGTH)
-        & received.between(0, values.LATEST_MS)
-        & at.between(0, received + values.AHEAD_SECONDS * 1000)
+        & plausible_arrival(received)
+        & at.between(values.EARLIEST_SECONDS * 1000, received + values.AHEAD_SECONDS * 1000)
         & F.col("raw_offset").isNotNull()
         & F.length("origin").between(1, _LONGEST_ORIGIN)
         & F.is_valid_utf8("origin")
@@ -64,6 +64,12 @@ def _is_reading(fields: Collection[str]) -> Column:
         & _texts_are_storable([name for name in _TEXTS if name in fields], "flags" in fields)
     )
     return F.coalesce(rules & _other_is_object() if "other" in fields else rules, F.lit(False))
+
+
+def plausible_arrival(received_ms: Column) -> Column:
+    """Whether `normalise` may have told this arrival: its own clock and that of a door are each a day apart from Kafka's at most."""
+    latest = F.unix_millis("timestamp") + 2 * values.CLOCKS_APART_MS
+    return received_ms.between(values.EARLIEST_SECONDS * 1000, F.least(F.lit(values.LATEST_MS), latest))
 
 
 def _texts_are_storable(names: Collection[str], flags: bool) -> Column:

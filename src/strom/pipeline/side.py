@@ -10,15 +10,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.devices.registry import DIALECTS, Dialect
-from strom.domain import values
 from strom.pipeline.decoding import decoded, decoders_of
 from strom.pipeline.message import header, told_source
 from strom.pipeline.normalise import and_headers, reading_headers, refusal
-from strom.pipeline.readings import parts_of_origin
+from strom.pipeline.readings import parts_of_origin, plausible_arrival
 from strom.streams import topics
 
 _DECODED = "struct<reason:string,detail:string,meter:string,reading:binary>"
-_IS_OURS = f"(raw_offset IS NOT NULL AND raw_topic = '{topics.RAW}' AND coalesce(received_ms BETWEEN 0 AND {values.LATEST_MS}, false))"
+_IS_OURS = f"(raw_offset IS NOT NULL AND raw_topic = '{topics.RAW}' AND is_plausible)"
 
 
 def whole_messages(records: DataFrame, dialects: Mapping[str, Dialect] = DIALECTS) -> DataFrame:
@@ -86,4 +85,7 @@ def _placed(records: DataFrame) -> DataFrame:
             "received_ms": header(topics.HEADER_RECEIVED).cast("string").try_cast("bigint"),
             "part": header(topics.HEADER_PART).cast("string"),
         }
-    ).withColumns(parts_of_origin())
+    ).withColumns(
+        parts_of_origin()
+        | {"is_plausible": F.coalesce(plausible_arrival(F.col("received_ms")), F.lit(False))}
+    )

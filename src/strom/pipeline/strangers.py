@@ -22,6 +22,7 @@ from strom.rate_limited_log import RateLimitedLog
 from strom.settings import Settings
 from strom.streams import topics
 
+_EARLIEST = -2  # Spark's number for the first record that is there
 _REMEMBERED = 100  # batches, as many as Spark remembers
 
 log = logging.getLogger(__name__)
@@ -78,18 +79,27 @@ class Strangers:
             )
 
     def _records(self, source: Mapping[str, Any]) -> DataFrame:
-        """Those of one batch, once more."""
+        """Those of one batch, once more. The first batch tells no start, and a partition that is new has none."""
+        end = _offsets(source["endOffset"])
+        begin = dict.fromkeys(end, _EARLIEST) | {
+            partition: offset
+            for partition, offset in _offsets(source["startOffset"]).items()
+            if partition in end
+        }
         return (
             self._spark.read.format("kafka")
             .option("kafka.bootstrap.servers", self._settings.kafka_bootstrap)
             .option("subscribe", topics.READINGS)
-            .option("startingOffsets", _offsets(source["startOffset"]) or "earliest")
-            .option("endingOffsets", _offsets(source["endOffset"]) or "latest")
+            .option("startingOffsets", json.dumps({topics.READINGS: begin}))
+            .option("endingOffsets", json.dumps({topics.READINGS: end}))
             .option("includeHeaders", "true")
             .option("failOnDataLoss", "false")
             .load()
         )
 
 
-def _offsets(told: object) -> str | None:
-    return told if isinstance(told, str) or told is None else json.dumps(told)
+def _offsets(told: object) -> dict[str, int]:
+    """By partition."""
+    offsets: Any = json.loads(told) if isinstance(told, str) else told
+    found: dict[str, int] = (offsets or {}).get(topics.READINGS, {})
+    return found
