@@ -31,8 +31,8 @@ _LOOK_BACK = (
     1000  # dead letters of each partition from before the start: the last raw record may be among them
 )
 _PATIENCE = 3.0  # for an answer of Kafka: the next question comes soon
-_PLACE = re.compile(rf"{re.escape(topics.RAW)}/([0-9]{{1,9}})/([0-9]{{1,18}})")
-_READ_SECONDS = 0.5  # for the dead letters, at each look: however many there are, nobody waits for them
+_PLACE = re.compile(rf"{re.escape(topics.RAW)}(?::[a-z]+)?/([0-9]{{1,9}})/([0-9]{{1,18}})")
+_READ_SECONDS = 0.5  # for outcomes, at each look: however many there are, nobody waits for them
 _OUTAGE_SECONDS = (
     30.0  # behind an outage of Kafka: what the doors still hold has arrived, but is not in the raw topic
 )
@@ -76,7 +76,8 @@ class ArrivalWatermark:
         self._settings = settings
         self._seen_aside = seen_aside
         self._client = admin_client(settings)
-        self._refused = _Refused(settings)
+        self._dead_letters = _Outcomes(settings, topics.DEAD_LETTER)
+        self._readings = _Outcomes(settings, topics.READINGS)
         self._probe: _Probe | None = None
         self._pause_until = float("-inf")
 
@@ -93,7 +94,7 @@ class ArrivalWatermark:
 
     def _advance(self, now_ms: int, queries: Queries) -> None:
         probe = self._probe = self._probe or _Probe(now_ms, self._ends(topics.RAW))
-        if probe.side is None and self._is_through(probe.raw, queries.raw):
+        if probe.side is None and self._is_through(probe.raw, queries):
             probe.side = self._ends(topics.SIDE)
         if probe.side is None:
             return
@@ -108,20 +109,25 @@ class ArrivalWatermark:
             self.readings_ms = probe.at_ms
             self._probe = None
 
-    def _is_through(self, ends: Offsets, raw: StreamingQuery | None) -> bool:
+    def _is_through(self, ends: Offsets, queries: Queries) -> bool:
         """Whether each raw record before the ends has become something, as far as anybody tells."""
-        if raw is not None and reached(position(raw, topics.RAW), ends):
+        if queries.raw is not None and reached(position(queries.raw, topics.RAW), ends):
             return True
-        told = (taken_in(self._settings.postgres_url), self._seen_aside(), self._refused.read())
+        self._dead_letters.read()
+        if queries.store is None:  # where nobody takes readings in, the topic itself tells of them
+            self._readings.read()
+            taken: Offsets = {}
+        else:
+            taken = taken_in(self._settings.postgres_url)
+        aside = self._seen_aside()
         now = self._ends(
             topics.RAW
         )  # after all of these: what lies behind is of a topic made anew, or made up
-        self._refused.keep_below(now)
+        told = (
+            self._dead_letters.below(now), self._readings.below(now), _below(taken, now), _below(aside, now)
+        )  # fmt: skip
         return all(
-            end == 0
-            or max((each.get(part, -1) for each in told if each.get(part, -1) < now.get(part, 0)), default=-1)
-            >= end - 1
-            for part, end in ends.items()
+            end == 0 or max(each.get(part, -1) for each in told) >= end - 1 for part, end in ends.items()
         )
 
     def _ends(self, topic: str) -> Offsets:
@@ -129,30 +135,31 @@ class ArrivalWatermark:
 
 
 @dataclass
-class _Refused:
-    """The last offset of each raw partition that became a dead letter."""
+class _Outcomes:
+    """What a topic tells of raw records, by the origins in it: the last offset of each raw partition."""
 
     settings: Settings
+    topic: str
     _consumer: Consumer | None = None
-    _offsets: Offsets = field(default_factory=dict)
-    _new: list[tuple[int, int]] = field(default_factory=list)
+    _noted: set[tuple[int, int]] = field(default_factory=set)
+    _last: Offsets = field(default_factory=dict)
 
-    def read(self) -> Offsets:
-        """As far as they were kept; what has come since is noted."""
+    def read(self) -> None:
+        """Note what has come, as far as that goes in this time; the rest next time."""
         consumer = self._consumer = self._consumer or self._open()
         deadline = time.monotonic() + _READ_SECONDS
         while time.monotonic() < deadline and (messages := consumer.consume(10_000, timeout=0.1)):
             for message in messages:
                 if message.error() is None:
                     self._note(record_of(message).header(topics.HEADER_ORIGIN))
-        return self._offsets
 
-    def keep_below(self, ends: Offsets) -> None:
-        """Of what was noted, all that can be true."""
-        for part, offset in self._new:
+    def below(self, ends: Offsets) -> Offsets:
+        """Of all that was noted what can be true; the rest is forgotten."""
+        for part, offset in self._noted:
             if offset < ends.get(part, 0):
-                self._offsets[part] = max(offset, self._offsets.get(part, -1))
-        self._new.clear()
+                self._last[part] = max(offset, self._last.get(part, -1))
+        self._noted.clear()
+        return _below(self._last, ends)
 
     def _open(self) -> Consumer:
         consumer = Consumer(
@@ -162,14 +169,18 @@ class _Refused:
                 "enable.auto.commit": False,
             }
         )
-        ends = ends_of(self.settings, admin_client(self.settings), topics.DEAD_LETTER)
+        ends = ends_of(self.settings, admin_client(self.settings), self.topic)
         consumer.assign([TopicPartition(*place, max(0, end - _LOOK_BACK)) for place, end in ends.items()])
         return consumer
 
     def _note(self, origin: str | None) -> None:
         """Whatever else stands there says nothing."""
         if (place := _PLACE.fullmatch(origin or "")) is not None:
-            self._new.append((int(place[1]), int(place[2])))
+            self._noted.add((int(place[1]), int(place[2])))
+
+
+def _below(found: Offsets, ends: Offsets) -> Offsets:
+    return {part: offset for part, offset in found.items() if offset < ends.get(part, 0)}
 
 
 def ends_of(settings: Settings, client: AdminClient, topic: str) -> dict[Partition, int]:

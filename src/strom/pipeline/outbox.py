@@ -74,5 +74,14 @@ class SilentOutbox(Outbox):
     def put(self, topic: str, key: str, value: Mapping[str, Any] | None) -> None:
         pass
 
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+    ) -> None:
+        pass
+
     def confirm(self) -> None:
         pass

@@ -27,7 +27,7 @@ from strom.settings import Settings
 MB = 1024 * 1024
 FIRST_SECONDS = 60.0  # after the start; a pipeline that is often restarted keeps its lake in order, too
 CONFLICTS = (ConcurrentAppendException, ConcurrentDeleteDeleteException, ConcurrentDeleteReadException)
-_LOG_RETENTION = "delta.logRetentionDuration"
+_RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")  # of files and of the log
 _STATS = "numRecords bigint, minValues struct<meter: string>, maxValues struct<meter: string>"
 
 log = logging.getLogger(__name__)
@@ -136,11 +136,10 @@ class Upkeep:
 
     def _limit_log(self) -> None:
         """The log tells of former versions as long as their files are there; with a commit every few seconds it grows fast."""
-        wanted = f"interval {self._settings.lake.versions_hours} hours"
-        if self._table.detail().collect()[0]["properties"].get(_LOG_RETENTION) != wanted:
-            self._spark.sql(
-                f"ALTER TABLE delta.`{self._lake.path}` SET TBLPROPERTIES ('{_LOG_RETENTION}' = '{wanted}')"
-            )
+        wanted = dict.fromkeys(_RETENTIONS, f"interval {self._settings.lake.versions_hours} hours")
+        if not wanted.items() <= self._table.detail().collect()[0]["properties"].items():
+            properties = ", ".join(f"'{name}' = '{span}'" for name, span in wanted.items())
+            self._spark.sql(f"ALTER TABLE delta.`{self._lake.path}` SET TBLPROPERTIES ({properties})")
 
     def _optimize(self, what: str) -> None:
         try:
