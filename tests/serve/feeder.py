@@ -166,6 +166,20 @@ class Feeder:
                 ),
             )
 
+    def many_alerts(self, mark: str, count: int) -> None:
+        """Open alerts `mark-1`, `mark-2`, … of as many meters, the first one the oldest, a second apart."""
+        with connect(self._url) as connection:
+            connection.execute(
+                "INSERT INTO alerts (id, meter, kind, started, text) SELECT %(mark)s || '-' || n, %(mark)s || '-' || n, "
+                "'silent', now() - interval '30 days' + n * interval '1 second', 'silent' FROM generate_series(1, %(count)s) n",
+                {"mark": mark, "count": count},
+            )
+
+    def withdraw(self, identity: str) -> None:
+        """The alerts whose ids begin so are gone, as after a late reading that disproves them."""
+        with connect(self._url) as connection:
+            connection.execute("DELETE FROM alerts WHERE starts_with(id, %s)", (identity,))
+
 
 def _day_rows(house: House, start: datetime, until: float) -> Iterator[tuple[Any, ...]]:
     for number in range(96):

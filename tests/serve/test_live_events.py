@@ -4,12 +4,14 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 
 from strom.serve.events import QUEUE_FRAMES, Client, Hub
+from strom.serve.service import MOST_ALERT_EVENTS
 from tests.serve.feeder import Feeder, reading
 from tests.serve.running import Page
 
@@ -102,6 +104,52 @@ def test_an_alert_is_told_when_it_opens_and_when_it_ends(page: Page, feeder: Fee
 
 
 @pytest.mark.stack
+def test_an_alert_that_is_withdrawn_is_told(page: Page, feeder: Feeder, unique: Unique) -> None:
+    identity, name = unique("alert"), unique("flat")
+    with events(page) as stream:
+        next(stream)
+        feeder.alert(identity, name, "spike", value=9000.0)
+        opened = first(stream, "alert", lambda data: data["id"] == identity)
+        feeder.withdraw(identity)
+        gone = first(stream, "alert", lambda data: data["id"] == identity)
+    assert gone == opened | {"ended": opened["started"], "withdrawn": True}
+
+
+@pytest.mark.stack
+def test_an_alert_that_ended_long_ago_by_its_own_time_is_told(
+    page: Page, feeder: Feeder, unique: Unique
+) -> None:
+    identity, name = unique("alert"), unique("flat")
+    started = datetime.now(UTC) - timedelta(days=3)
+    with events(page) as stream:
+        next(stream)
+        feeder.alert(identity, name, "silent", started=started)
+        first(stream, "alert", lambda data: data["id"] == identity)
+        feeder.alert(identity, name, "silent", started=started, ended=started + timedelta(hours=1))
+        ended = first(stream, "alert", lambda data: data["id"] == identity)
+    assert ended["ended"] is not None
+    assert "withdrawn" not in ended
+
+
+@pytest.mark.stack
+def test_when_very_many_alerts_change_one_event_tells_to_ask_anew(
+    page: Page, feeder: Feeder, unique: Unique
+) -> None:
+    mark = unique("storm")
+    with events(page) as stream:
+        next(stream)
+        feeder.many_alerts(mark, MOST_ALERT_EVENTS + 1)
+        try:
+            told = first(stream, "alerts", lambda _: True)
+            assert told["open"] >= told["changed"] > MOST_ALERT_EVENTS
+            fleet = first(stream, "fleet", lambda _: True)
+            assert fleet["open_alerts"] >= told["changed"]
+        finally:
+            feeder.withdraw(mark)
+        first(stream, "alerts", lambda _: True)
+
+
+@pytest.mark.stack
 def test_too_many_meters_are_refused_with_a_sentence(page: Page) -> None:
     answer = page.client.get(
         f"{page.address}/api/v1/live", params={"meter": [str(each) for each in range(300)]}
@@ -129,3 +177,16 @@ def test_closing_the_hub_ends_every_client_also_those_who_come_later() -> None:
     hub.join(late)
     assert early.queue.get_nowait() is None
     assert late.queue.get_nowait() is None
+
+
+def test_a_meter_is_wanted_while_a_client_looks_at_it() -> None:
+    hub, one, two, every = Hub(), Client(["a"]), Client(["a", "b"]), Client(["*"])
+    for client in (one, two):
+        hub.join(client)
+    hub.leave(one)
+    hub.leave(one)
+    assert (hub.wanted("a"), hub.wanted("b"), hub.wanted("c")) == (True, True, False)
+    hub.leave(two)
+    assert not hub.wanted("a")
+    hub.join(every)
+    assert hub.wanted("c")

@@ -147,6 +147,65 @@ def test_alerts_are_told_in_words(tab: Tab, page: Page, feeder: Feeder, unique: 
     expect(item.locator("a")).to_have_attribute("href", f"/meters/{name}")
 
 
+def test_an_alert_that_is_withdrawn_vanishes_from_open_pages(
+    tab: Tab, page: Page, feeder: Feeder, unique: Unique
+) -> None:
+    name, gone, stays = unique("Wohnung"), unique("alert"), unique("alert")
+    feeder.send(reading(name))
+    until(lambda: page.get(f"/api/v1/meters/{name}").is_success)
+    tab.goto(f"{page.address}/meters/{name}")
+    feeder.alert(gone, name, "spike", value=9000.0)
+    feeder.alert(stays, name, "silent")
+    items = tab.locator("#alerts li", has_text=name)
+    expect(items).to_have_count(2, timeout=60_000)
+    items.filter(has_text="sends nothing").locator("summary").click()
+    feeder.withdraw(gone)
+    expect(items).to_have_count(1, timeout=60_000)
+    expect(tab.locator("#alert-count")).to_have_text("1")
+    # What stays is not drawn anew: its details are still open.
+    expect(items.locator("pre")).to_be_visible()
+
+
+def test_of_very_many_alerts_the_oldest_can_be_reached_and_all_vanish_when_withdrawn(
+    tab: Tab, page: Page, feeder: Feeder, unique: Unique
+) -> None:
+    mark, count = unique("many"), 3000
+    before = page.get("/api/v1/fleet").json()["open_alerts"]
+    feeder.many_alerts(mark, count)
+    try:
+        until(lambda: page.get("/api/v1/fleet").json()["open_alerts"] >= before + count)
+        total = page.get("/api/v1/alerts", state="open").json()["total"]
+        oldest = page.get("/api/v1/alerts", sort="started", limit=1).json()["items"][0]
+        assert oldest["id"] == f"{mark}-1"
+        tab.goto(page.address)
+        expect(tab.locator("#alert-count")).to_have_text(str(total), timeout=60_000)
+        expect(tab.locator("#alerts li")).to_have_count(100)
+        more = tab.locator("#more-alerts")
+        wait_for(tab, "#more-alerts", f"100 of {total}")
+        shown = 100
+        while shown < total:
+            shown = min(total, shown + 100)
+            more.click()
+            expect(tab.locator("#alerts li")).to_have_count(shown, timeout=60_000)
+        expect(more).to_be_hidden()
+        expect(tab.locator("#alerts li").last).to_contain_text(f"{mark}-1 sends nothing")
+    finally:
+        feeder.withdraw(mark)
+    expect(tab.locator("#alerts li", has_text=mark)).to_have_count(0, timeout=60_000)
+
+
+def test_a_fault_in_the_background_is_told(tab: Tab, page: Page) -> None:
+    tab.route("**/api/v1/live*", lambda _: None)  # which would tell that all is well
+    tab.route(
+        f"{page.address}/",
+        lambda route: route.fulfill(
+            body=route.fetch().text().replace('"state":"running"', '"state":"failed"')
+        ),
+    )
+    tab.goto(page.address)
+    wait_for(tab, "#line-text", "has a fault since")
+
+
 def test_the_search_finds_a_meter_and_stays_in_the_address(
     tab: Tab, page: Page, feeder: Feeder, unique: Unique
 ) -> None:

@@ -98,7 +98,7 @@ def _summary_fields(state: MeterState, now_ms: int, master: Row, open_alerts: in
         "at": moment(state.at_ms) if state.at_ms else None,
         "received": moment(state.received_ms) if state.received_ms else None,
         "interval_s": _seconds(state.interval_ms),
-        "meter_number": state.reading.get("meter_number") or master.get("meter_number"),
+        "meter_number": state.meter_number or master.get("meter_number"),
         "area": master.get("area"),
         "open_alerts": open_alerts,
     }

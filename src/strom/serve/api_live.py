@@ -1,6 +1,5 @@
 """The part of the API that answers from memory: the fleet, the meters, their curves, the stream of events."""
 
-import re
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
@@ -60,8 +59,9 @@ def live_routes(service: Service) -> APIRouter:
             list[str] | None, Query(description="Meters whose readings to send; * is every one.")
         ] = None,
     ) -> EventStream:
-        """`fleet` once a second, `reading` for the meters asked for, `alert` when one opens, changes or ends,
-        `health` when a line is lost or back, and a comment as a sign of life. Nothing is repeated after a
+        """`fleet` once a second, `reading` for the meters asked for, `alert` when one opens, changes,
+        ends or is withdrawn, `alerts` instead when very many do at once, `health` when a line is lost or back or
+        something in the background fails or works again, and a comment as a sign of life. Nothing is repeated after a
         break: whoever comes back asks the other addresses for the present state."""
         if meter and len(meter) > MOST_METERS_PER_STREAM:
             raise HTTPException(422, f"meter is given {len(meter)} times; ask for * to hear every meter.")
@@ -91,7 +91,9 @@ def meter_route(service: Service) -> APIRouter:
 
 def meter_answer(service: Service, name: str) -> models.Meter:
     state = _known(service, name)
-    return answers.meter(state, service.now_ms, service.master.get(name, {}), service.open_by_meter[name])
+    return answers.meter(
+        state, service.now_ms, service.master.get(name, {}), service.alerts.open_by_meter[name]
+    )
 
 
 def _known(service: Service, name: str) -> MeterState:
@@ -103,35 +105,30 @@ def _known(service: Service, name: str) -> MeterState:
 
 def _summary(service: Service, state: MeterState) -> models.MeterSummary:
     master = service.master.get(state.name, {})
-    return answers.summary(state, service.now_ms, master, service.open_by_meter[state.name])
+    return answers.summary(state, service.now_ms, master, service.alerts.open_by_meter[state.name])
 
 
 def _matching(service: Service, text: str) -> list[MeterState]:
+    """In the order of their names."""
     wanted = text.strip().casefold()
-    return [state for state in service.state.meters.values() if wanted in _searched(service, state)]
+    known = service.state.by_name()
+    return [state for state in known if wanted in _searched(service, state)] if wanted else known
 
 
 def _searched(service: Service, state: MeterState) -> str:
     area = service.master.get(state.name, {}).get("area") or ""
-    return f"{state.name}\n{state.reading.get('meter_number', '')}\n{area}".casefold()
+    return f"{state.name}\n{state.meter_number}\n{area}".casefold()
 
 
 def _sorted(service: Service, states: list[MeterState], sort: Sort) -> list[MeterState]:
     now = service.now_ms
-    states.sort(key=lambda state: natural(state.name))
     if sort.endswith("power"):
-        states.sort(key=lambda state: _power_rank(state, now, -1 if sort.startswith("-") else 1))
-    elif sort.endswith("seen"):
-        states.sort(key=lambda state: state.received_ms, reverse=sort.startswith("-"))
+        return sorted(states, key=lambda state: _power_rank(state, now, -1 if sort.startswith("-") else 1))
+    if sort.endswith("seen"):
+        return sorted(states, key=lambda state: state.received_ms, reverse=sort.startswith("-"))
     return states
 
 
 def _power_rank(state: MeterState, now_ms: int, sign: int) -> tuple[bool, float]:
     power = state.power(now_ms)
     return (True, 0.0) if power is None else (False, sign * power.net_w)
-
-
-def natural(name: str) -> list[tuple[bool, int, str]]:
-    """Sorts `Flat 2` before `Flat 12`."""
-    parts = re.split(r"([0-9]+)", name.casefold())
-    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts if part]

@@ -65,16 +65,22 @@ def table_routes(service: Service) -> APIRouter:
     ) -> models.Sums:
         return _sums(service, unit, (first, last), _name(meter), tariff)
 
-    @router.get("/alerts", summary="Alerts, the newest first")
+    @router.get("/alerts", summary="Alerts, page by page")
     def alerts(
         state: Annotated[Literal["open", "all"], Query(description="Only those that last, or all.")] = "open",
         meter: Annotated[str | None, Query(description="Of this meter only.")] = None,
         kind: Annotated[str | None, Query(description=f"Of this kind only: {', '.join(KINDS)}.")] = None,
+        sort: Annotated[
+            Literal["-started", "started", "severe"],
+            Query(
+                description="The newest first, the oldest first, or severe ones first and then the newest."
+            ),
+        ] = "-started",
         offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> models.AlertPage:
         wanted = AlertFilter(state == "open", _name(meter) if meter else None, _name(kind) if kind else None)
-        total, rows = service.reads.alerts(wanted, limit, offset)
+        total, rows = service.reads.alerts(wanted, limit, offset, sort)
         return models.AlertPage(total=total, offset=offset, items=[answers.alert(row) for row in rows])
 
     return router

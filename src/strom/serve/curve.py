@@ -5,7 +5,7 @@ nor what time it is.
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,6 +16,10 @@ _MILLI = 1000  # watts are kept as whole milliwatts, so that adding and taking a
 # counts fewer than this share of the meters of the seconds around it is a gap, not a spike.
 WHOLE_SHARE = 0.9
 AROUND_SECONDS = 15
+
+# A point's stamp: its time, and below it for how many seconds its value may be held. Stamps sort by time.
+_HOLD_BITS = 20
+_LONGEST_HOLD_S = (1 << _HOLD_BITS) - 1
 
 Point = tuple[int, float | None]  # epoch ms, watts; None is a gap
 
@@ -39,7 +43,7 @@ class Power(NamedTuple):
 
 
 class FleetCurve:
-    """The sum of what all meters draw and feed in, second by second.
+    """The sum of what all meters draw less what they feed in, second by second.
 
     A meter's value counts from its second until the next one or until it is stale. Only the changes are kept,
     so a reading costs the same whether there are ten meters or ten thousand.
@@ -47,14 +51,24 @@ class FleetCurve:
 
     def __init__(self) -> None:
         self._start = 0  # everything up to here is folded into _base
-        self._base = [0, 0, 0]
+        self._base = [0, 0]  # net milliwatts, meters
         self._changes: dict[int, list[int]] = {}
 
-    def hold(self, power: Power, start_ms: int, end_ms: int, sign: int = 1) -> None:
+    def change(self, at_ms: int, net_mw: int, meters: int) -> None:
+        """From this second on the sum is larger by so much and counts so many meters more."""
+        second = at_ms // 1000
+        if second <= self._start:
+            found = self._base
+        elif (found := self._changes.get(second)) is None:  # type: ignore[assignment]
+            self._changes[second] = [net_mw, meters]
+            return
+        found[0] += net_mw
+        found[1] += meters
+
+    def hold(self, net_mw: int, start_ms: int, end_ms: int, sign: int = 1) -> None:
         """Count this power from start to end; with sign −1 take back what was counted."""
-        if end_ms > start_ms:
-            self._book(start_ms // 1000, power, sign)
-            self._book(end_ms // 1000, power, -sign)
+        self.change(start_ms, sign * net_mw, sign)
+        self.change(end_ms, -sign * net_mw, -sign)
 
     def advance(self, now_ms: int) -> None:
         """Forget what lies more than a window back."""
@@ -80,96 +94,122 @@ class FleetCurve:
 
     def _sums(self, first: int, last: int) -> list[tuple[int, int]]:
         """Net milliwatts and meters for each second."""
-        drawn, fed, meters = self._base
+        net, meters = self._base
         sums: list[tuple[int, int]] = []
         for second in range(self._start + 1, last + 1):
             change = self._changes.get(second)
             if change is not None:
-                drawn, fed, meters = drawn + change[0], fed + change[1], meters + change[2]
+                net, meters = net + change[0], meters + change[1]
             if second >= first:
-                sums.append((drawn - fed, meters))
+                sums.append((net, meters))
         return sums
-
-    def _book(self, second: int, power: Power, sign: int) -> None:
-        change = self._base if second <= self._start else self._changes.setdefault(second, [0, 0, 0])
-        change[0] += sign * power.import_mw
-        change[1] += sign * power.export_mw
-        change[2] += sign
 
 
 class MeterCurve:
-    """The points of one meter in order of time, each with the moment until which it may be held."""
+    """The points of one meter in order of time, each with the seconds for which it may be held: 16 bytes a point."""
+
+    __slots__ = ("_fleet", "_nets", "_stamps", "_trimmed_to", "disordered", "last")
 
     def __init__(self, fleet: FleetCurve) -> None:
         self._fleet = fleet
-        self._times = array("q")
-        self._imports = array("q")
-        self._exports = array("q")
-        self._ends = array("q")  # until when the point counts if nothing follows
+        self._stamps = array("q")
+        self._nets = array("q")  # milliwatts
         self._trimmed_to = 0
+        self.last: Power | None = None  # of the newest point
+        self.disordered = False  # a point went between others since somebody last reset this
 
     def __len__(self) -> int:
-        return len(self._times)
+        return len(self._stamps)
 
     @property
-    def last(self) -> Power | None:
-        return self._power(len(self) - 1) if self._times else None
+    def last_at(self) -> int:
+        return self._time(-1) if self._stamps else 0
 
     @property
     def last_end(self) -> int:
-        return self._ends[-1] if self._ends else 0
+        return self._end(-1) if self._stamps else 0
 
     def add(self, at_ms: int, power: Power, end_ms: int) -> bool:
-        """Put a point in its place; False if one of that time is there already or its time is forgotten."""
-        index = bisect_left(self._times, at_ms)
-        if at_ms < self._trimmed_to or (index < len(self) and self._times[index] == at_ms):
-            return False
-        if index:
-            before = self._power(index - 1)
-            self._fleet.hold(before, self._times[index - 1], self._counts_until(index - 1), -1)
-        for values, value in (
-            (self._times, at_ms),
-            (self._imports, power.import_mw),
-            (self._exports, power.export_mw),
-            (self._ends, end_ms),
-        ):
-            values.insert(index, value)
-        for place in (index - 1, index):
-            if place >= 0:
-                self._fleet.hold(self._power(place), self._times[place], self._counts_until(place))
+        """Put a point in its place; False if one of that time is there already or its time is forgotten.
+
+        It counts to the end of the second after `at_ms` that reaches `end_ms`, if nothing follows.
+        """
+        hold_s = min(max(0, (end_ms - at_ms + 999) // 1000), _LONGEST_HOLD_S)
+        net = power.import_mw - power.export_mw
+        stamps, stamp = self._stamps, at_ms << _HOLD_BITS | hold_s
+        if stamps and at_ms <= self.last_at:
+            return self._insert(at_ms, stamp, net)
+        fleet = self._fleet
+        before_end = self.last_end
+        if before_end > at_ms:  # the sum goes on from the value before
+            before = self._nets[-1]
+            fleet.change(before_end, before, 1)
+            fleet.change(at_ms, net - before, 0)
+        else:
+            fleet.change(at_ms, net, 1)
+        fleet.change(at_ms + hold_s * 1000, -net, -1)
+        stamps.append(stamp)
+        self._nets.append(net)
+        self.last = power
         return True
 
     def trim(self, before_ms: int, most: int) -> None:
         """Drop what is older, and the oldest beyond `most`; the last two stay, they tell the interval."""
-        count = max(bisect_left(self._times, before_ms), len(self) - most)
-        count = min(count, len(self) - 2)
+        length = len(self._stamps)
+        if length <= most and (not length or self._stamps[0] >= before_ms << _HOLD_BITS):
+            return
+        count = min(max(self._index(before_ms), length - most), length - 2)
         if count > 0:
-            self._trimmed_to = self._times[count]
-            for values in (self._times, self._imports, self._exports, self._ends):
-                del values[:count]
+            self._trimmed_to = self._time(count)
+            del self._stamps[:count]
+            del self._nets[:count]
 
     def points(self, from_ms: int, to_ms: int) -> list[Point]:
         """The points in that time, with a None where the meter was silent longer than a value may be held."""
         found: list[Point] = []
-        for index in range(bisect_left(self._times, from_ms), bisect_right(self._times, to_ms)):
-            found.append((self._times[index], self._power(index).net_w))
-            follower = self._times[index + 1] if index + 1 < len(self) else to_ms
-            if self._ends[index] < follower:
-                found.append((self._times[index] + 1, None))
+        for index in range(self._index(from_ms), self._index(to_ms + 1)):
+            at = self._time(index)
+            found.append((at, self._nets[index] / _MILLI))
+            follower = self._time(index + 1) if index + 1 < len(self) else to_ms
+            if self._end(index) < follower:
+                found.append((at + 1, None))
         return found
 
     def tail(self, to_ms: int) -> list[Point]:
         """The last point with the one before it, and the gap between them if there is one."""
-        return self.points(self._times[max(0, len(self) - 2)], to_ms) if self._times else []
+        return self.points(self._time(max(0, len(self) - 2)), to_ms) if self._stamps else []
 
     def distances(self, most: int, then_ms: int) -> list[int]:
         """The last distances between points, in ms, as if one at `then_ms` followed."""
-        times = [*self._times[-most:], then_ms]
+        times = [*(stamp >> _HOLD_BITS for stamp in self._stamps[-most:]), then_ms]
         return [later - earlier for earlier, later in pairwise(times) if later > earlier]
 
-    def _power(self, index: int) -> Power:
-        return Power(self._imports[index], self._exports[index])
+    def _insert(self, at_ms: int, stamp: int, net: int) -> bool:
+        """Put a late point between the others."""
+        index = self._index(at_ms)
+        if at_ms < self._trimmed_to or self._time(index) == at_ms:
+            return False
+        if index:
+            self._fleet.hold(self._nets[index - 1], self._time(index - 1), self._counts_until(index - 1), -1)
+        self._stamps.insert(index, stamp)
+        self._nets.insert(index, net)
+        for place in (index - 1, index):
+            if place >= 0:
+                self._fleet.hold(self._nets[place], self._time(place), self._counts_until(place))
+        self.disordered = True
+        return True
+
+    def _index(self, at_ms: int) -> int:
+        """Of the first point that is not earlier."""
+        return bisect_left(self._stamps, at_ms << _HOLD_BITS)
+
+    def _time(self, index: int) -> int:
+        return self._stamps[index] >> _HOLD_BITS
+
+    def _end(self, index: int) -> int:
+        stamp = self._stamps[index]
+        return (stamp >> _HOLD_BITS) + (stamp & _LONGEST_HOLD_S) * 1000
 
     def _counts_until(self, index: int) -> int:
-        end = self._ends[index]
-        return min(end, self._times[index + 1]) if index + 1 < len(self) else end
+        end = self._end(index)
+        return min(end, self._time(index + 1)) if index + 1 < len(self) else end

@@ -7,6 +7,7 @@ itself. It knows nothing of what the events mean.
 import asyncio
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -53,6 +54,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.clients: set[Client] = set()
+        self._looked_at: Counter[str] = Counter()  # meters by the number of clients that want to hear them
         self._ids = itertools.count(1)
         self.closed = False
 
@@ -63,8 +65,11 @@ class Hub:
 
     def send(self, event: str, data: Mapping[str, Any]) -> None:
         """To every client."""
-        if self.clients:
-            frame = self.frame(event, data)
+        self.send_all(event, [data])
+
+    def send_all(self, event: str, several: Iterable[Mapping[str, Any]]) -> None:
+        """Events of one name to every client; together they are one frame in a queue."""
+        if self.clients and (frame := b"".join(self.frame(event, data) for data in several)):
             for client in self.clients:
                 client.offer(frame)
 
@@ -84,15 +89,18 @@ class Hub:
                 client.offer(b"".join(waiting))
 
     def wanted(self, meter: str) -> bool:
-        return any(client.wants(meter) for client in self.clients)
+        return meter in self._looked_at or EVERY_METER in self._looked_at
 
     def join(self, client: Client) -> None:
         self.clients.add(client)
+        self._looked_at.update(client.meters)
         if self.closed:
             client.end()
 
     def leave(self, client: Client) -> None:
-        self.clients.discard(client)
+        if client in self.clients:
+            self.clients.discard(client)
+            self._looked_at -= Counter(client.meters)  # which drops those that nobody looks at any more
 
     def close(self) -> None:
         """End every response; those who still come get an empty one."""

@@ -3,36 +3,67 @@
 Pure: it is fed with readings and told the time. It must not know Kafka, HTTP or Postgres.
 """
 
-import statistics
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 
-from strom.domain.reading import Reading, epoch_ms
+import orjson
+
+from strom.domain.reading import Reading
 from strom.serve.curve import WINDOW_MS, FleetCurve, MeterCurve, Point, Power
+from strom.serve.records import LiveReading, live_reading
+from strom.serve.totals import FleetTotals
 
 # A reading that took longer than this from the meter to Strom is history: it goes to its place in the curve
 # and says nothing about now.
 HISTORY_MS = 300_000
 # A meter's clock may be a little ahead of ours; beyond this its points are drawn when they came.
 AHEAD_MS = 2_000
-MOST_POINTS = 2_000_000  # over all meters: 64 MB
+MOST_POINTS = 4_000_000  # over all meters: 64 MB
 LEAST_POINTS = 180  # of each meter, whatever their number
+_TRIMMED_AT_ONCE = 2_000  # meters; a fleet of 100,000 is gone through in 50 calls
 _DISTANCES = 9  # the push interval is the median of the last so many distances
 _LONGEST_PUSH_MS = 5_400_000  # no meter pushes less often than hourly: a longer distance is an outage
 
+SilentAfter = tuple[int, int]  # pushes, seconds
 
-@dataclass
+
 class MeterState:
-    """One meter: its newest reading and its curve."""
+    """One meter: its newest reading and its curve. A fleet has many of them: no dict, one object a fact."""
 
-    name: str
-    curve: MeterCurve
-    reading: Reading = field(default_factory=dict)
-    at_ms: int = 0
-    received_ms: int = 0
-    published_ms: int | None = None
-    interval_ms: float | None = None
-    live_until_ms: int = 0  # silent after that
+    __slots__ = (
+        "at_ms", "counted", "counted_live", "curve", "due_s", "interval_ms", "latest", "live_until_ms",
+        "meter_number", "name", "published_ms", "received_ms", "silent_after", "sort_key",
+    )  # fmt: skip
+
+    def __init__(self, name: str, curve: MeterCurve, silent_after: SilentAfter) -> None:
+        self.name = name
+        self.sort_key = natural(name)
+        self.curve = curve
+        self.silent_after = silent_after
+        self.latest: bytes | Reading = {}  # bytes are read when somebody looks
+        self.meter_number = ""
+        self.at_ms = 0
+        self.received_ms = 0
+        self.published_ms: int | None = None
+        self.interval_ms: int | None = None
+        self.live_until_ms = 0  # silent after that
+        self.counted: Power | None = None
+        self.counted_live = False
+        self.due_s = 0
+
+    @property
+    def reading(self) -> Reading:
+        latest = self.latest
+        if isinstance(latest, bytes):
+            found: Reading = orjson.loads(latest)
+            return found
+        return latest
+
+    @property
+    def power_until_ms(self) -> int:
+        return self.curve.last_end
 
     def is_live(self, now_ms: int) -> bool:
         return now_ms < self.live_until_ms
@@ -63,59 +94,77 @@ class FleetNow:
 class LiveState:
     """The fleet as the readings tell it: ordered by the meters' own time, a repeated reading counts once."""
 
-    def __init__(self, silent_after: Callable[[str], tuple[int, int]] = lambda _: (3, 90)) -> None:
+    def __init__(self, silent_after: Callable[[str], SilentAfter] = lambda _: (3, 90)) -> None:
         """`silent_after`: after how many pushes, and at least seconds, a meter is silent."""
         self._silent_after = silent_after
+        self._rules: dict[SilentAfter, SilentAfter] = {}  # meters of the same rules share them
         self._fleet = FleetCurve()
-        self._published_ms: int | None = None
+        self._totals = FleetTotals()
+        self._published_ms = 0
+        self._to_trim: Iterator[MeterState] = iter(())
+        self._by_name: list[MeterState] = []
         self.meters: dict[str, MeterState] = {}
         self.readings = 0  # taken so far, without repeated ones
 
     def add(self, reading: Reading, published_ms: int | None = None) -> bool:
         """Take one reading; False for one that was seen before or lies before the window."""
-        at, received = epoch_ms(reading["at"]), epoch_ms(reading["received"])
-        state = self._state(str(reading["meter"]))
+        return self.take(live_reading(reading, published_ms=published_ms))
+
+    def take(self, new: LiveReading) -> bool:
+        """The same for one that was read before."""
+        state = self.meters.get(new.meter) or self._known(new.meter)
+        at, received, curve = new.at_ms, new.received_ms, state.curve
         drawn_at = received if at > received + AHEAD_MS else at
-        self._observe_interval(state, drawn_at)
-        until = self._held_until(state, drawn_at, received)
-        power = Power.of(reading.get("import_w"), reading.get("export_w"))
-        new = at > state.at_ms if power is None else state.curve.add(drawn_at, power, until)
-        if new:
+        if drawn_at - curve.last_at != state.interval_ms or curve.disordered or len(curve) <= _DISTANCES:
+            # Else the median stays: one more distance as long as it is replaces one of any length.
+            self._observe_interval(state, drawn_at)
+        pushes, seconds = state.silent_after
+        hold = max(seconds * 1000, pushes * (state.interval_ms or 0))
+        # A value stands for now; one that came late may be held only from its own time.
+        until = at + hold if received - at > HISTORY_MS else received + hold
+        if new.power is None:
+            taken = at > state.at_ms
+        elif (taken := curve.add(drawn_at, new.power, until)) and curve.last is new.power:
+            self._totals.set_power(state, new.power)
+        if taken:
             self.readings += 1
-        if new and at >= state.at_ms:
-            state.reading, state.at_ms, state.received_ms = reading, at, received
-            state.published_ms, state.live_until_ms = published_ms, until
-            self._published_ms = max(self._published_ms or 0, published_ms or 0) or None
-        return new
+            if at >= state.at_ms:
+                self._set_latest(state, new, until)
+        return taken
+
+    def _set_latest(self, state: MeterState, new: LiveReading, until: int) -> None:
+        state.latest, state.at_ms, state.received_ms = new.body, new.at_ms, new.received_ms
+        state.published_ms, state.live_until_ms = new.published_ms, until
+        if new.meter_number != state.meter_number:
+            state.meter_number = new.meter_number
+        if new.published_ms and new.published_ms > self._published_ms:
+            self._published_ms = new.published_ms
+        self._totals.set_live(state)
 
     def advance(self, now_ms: int) -> None:
-        """Forget what lies before the window; to be called every now and then."""
+        """Forget what lies before the window; to be called every second: of a large fleet, some meters each time."""
         self._fleet.advance(now_ms)
+        self._totals.expire(now_ms)
         most = max(LEAST_POINTS, MOST_POINTS // max(1, len(self.meters)))
-        for state in self.meters.values():
+        if not (some := list(islice(self._to_trim, _TRIMMED_AT_ONCE))):
+            self._to_trim = iter(list(self.meters.values()))
+            some = list(islice(self._to_trim, _TRIMMED_AT_ONCE))
+        for state in some:
             state.curve.trim(now_ms - WINDOW_MS, most)
 
     def fleet(self, now_ms: int) -> FleetNow:
         """Sums over the meters that are not silent."""
-        drawn = fed = telling = live = drawing = feeding = 0
-        for state in self.meters.values():
-            live += state.is_live(now_ms)
-            power = state.power(now_ms)
-            if power is not None:
-                telling += 1
-                drawn += power.import_mw
-                fed += power.export_mw
-                drawing += power.import_mw > power.export_mw
-                feeding += power.import_mw < power.export_mw
+        totals = self._totals
+        totals.expire(now_ms)
         return FleetNow(
             at_ms=now_ms,
-            import_w=drawn / 1000 if telling else None,
-            export_w=fed / 1000 if telling else None,
+            import_w=totals.import_mw / 1000 if totals.telling else None,
+            export_w=totals.export_mw / 1000 if totals.telling else None,
             meters=len(self.meters),
-            live=live,
-            drawing=drawing,
-            feeding=feeding,
-            published_ms=self._published_ms,
+            live=totals.live,
+            drawing=totals.drawing,
+            feeding=totals.feeding,
+            published_ms=self._published_ms or None,
         )
 
     def fleet_points(self, from_ms: int, to_ms: int) -> list[tuple[int, float | None, int]]:
@@ -125,23 +174,33 @@ class LiveState:
         state = self.meters.get(name)
         return state.curve.points(from_ms, to_ms) if state else []
 
-    def _state(self, name: str) -> MeterState:
-        state = self.meters.get(name)
-        if state is None:
-            state = self.meters[name] = MeterState(name, MeterCurve(self._fleet))
+    def by_name(self) -> list[MeterState]:
+        """All meters in the order of their names, numbers in them by size; not to be changed."""
+        if len(self._by_name) != len(self.meters):
+            self._by_name = sorted(self.meters.values(), key=lambda state: state.sort_key)
+        return self._by_name
+
+    def _known(self, name: str) -> MeterState:
+        rules = self._silent_after(name)
+        state = MeterState(name, MeterCurve(self._fleet), self._rules.setdefault(rules, rules))
+        self.meters[name] = state
         return state
-
-    def _held_until(self, state: MeterState, at: int, received: int) -> int:
-        """Until when a value may stand for now; one that came late may be held only from its own time."""
-        hold = self._hold_ms(state)
-        return at + hold if received - at > HISTORY_MS else received + hold
-
-    def _hold_ms(self, state: MeterState) -> int:
-        pushes, seconds = self._silent_after(state.name)
-        return max(seconds * 1000, round(pushes * (state.interval_ms or 0)))
 
     def _observe_interval(self, state: MeterState, then_ms: int) -> None:
         distances = state.curve.distances(_DISTANCES, then_ms)
+        state.curve.disordered = False
         usual = [distance for distance in distances if distance <= _LONGEST_PUSH_MS]
         if usual:
-            state.interval_ms = statistics.median_low(usual)
+            usual.sort()
+            state.interval_ms = usual[(len(usual) - 1) // 2]
+
+
+def natural(name: str) -> str:
+    """A key that sorts `Flat 2` before `Flat 12`: before each number stands how long it is."""
+    key = re.sub("[0-9]+", lambda found: _number_key(found[0]), name.casefold())
+    return f"1{key}" if name[:1].isdecimal() else f"0{key}"
+
+
+def _number_key(digits: str) -> str:
+    plain = digits.lstrip("0")
+    return f"\0{chr(len(plain))}{plain}\0{chr(len(digits))}" if len(digits) < 0xD800 else digits

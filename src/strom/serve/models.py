@@ -9,6 +9,7 @@ Direction = Literal["drawing", "feeding-in", "balanced"]
 Quality = Literal["measured", "calculated", "substitute", "missing"]
 Unit = Literal["hour", "day", "week", "month", "year"]
 LineState = Literal["starting", "connected", "lost"]
+TaskState = Literal["running", "failed"]
 
 
 class Problem(BaseModel):
@@ -178,11 +179,27 @@ class Line(BaseModel):
     reason: str = Field("", description="Why the line is lost.")
 
 
+class Task(BaseModel):
+    """Something that the page does in the background."""
+
+    name: str
+    state: TaskState = Field(description="`failed` from an error until it works again; it is started anew.")
+    since: datetime = Field(description="When this state began.")
+    reason: str = Field("", description="The error, while it is failed.")
+    restarts: int = Field(description="How often it was started anew.")
+
+
 class Health(BaseModel):
-    status: Literal["ok", "degraded"]
+    status: Literal["ok", "degraded"] = Field(
+        description="`degraded` while a line is not connected or a task is failed."
+    )
     kafka: Line
     postgres: Line
+    tasks: list[Task]
     meters: int
     readings: int = Field(description="Readings taken since the start, each once.")
+    foreign_records: int = Field(
+        description="Records of `readings` and rows of `readings_latest` that are not readings; they are passed over."
+    )
     pages: int = Field(description="Open pages.")
     version: str

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from fastapi import APIRouter, HTTPException
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -12,6 +13,7 @@ from strom.serve.assets import Assets
 from strom.serve.service import Service
 
 FIRST_MINUTES = 60
+ALERTS_SHOWN = 100  # the page asks for more when somebody wants to see them
 
 
 def page_routes(service: Service, assets: Assets) -> APIRouter:
@@ -36,6 +38,10 @@ def page_routes(service: Service, assets: Assets) -> APIRouter:
     @router.get("/docs")
     async def docs() -> Response:
         return HTMLResponse(assets.text("docs.html"), headers={"Cache-Control": "no-cache"})
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     @router.get("/favicon.ico")
     async def favicon(request: Request) -> Response:
@@ -70,7 +76,7 @@ def _first(service: Service, meter: str | None = None) -> dict[str, Any]:
         "limits": service.limits(meter),
         "fleet": service.fleet().model_dump(mode="json"),
         "health": service.health().model_dump(mode="json"),
-        "alerts": [alert.model_dump(mode="json") for alert in service.open_alerts],
+        "alerts": [alert.model_dump(mode="json") for alert in service.alerts.open(meter)[:ALERTS_SHOWN]],
     }
 
 

@@ -8,17 +8,21 @@ import asyncio
 import itertools
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from strom import __version__
 from strom.errors import StromError
+from strom.metrics import Metrics
 from strom.serve import answers, days, models
+from strom.serve.alerts import AlertBoard
+from strom.serve.counters import Counters
 from strom.serve.events import Hub
 from strom.serve.follow import Batch, Follower
 from strom.serve.lines import Clock, LineWatch
 from strom.serve.live import LiveState
+from strom.serve.records import ForeignRecords, live_reading
+from strom.serve.tasks import SupervisedTask, Works, in_thread
 from strom.settings import MeterRules, Settings
 from strom.store.reads import Reads
 
@@ -27,14 +31,10 @@ LOG = logging.getLogger("strom.page")
 FLEET_SECONDS = 1.0
 TABLES_SECONDS = 2.0
 TAIL_MS = 30_000  # a fleet event repeats the last points: readings that came late have changed them
-MOST_ALERTS = 500
-_FORGET_TICKS = 10
+MOST_ALERT_EVENTS = 1000  # of one look at the table; pages that hear of more ask for the list
 _MASTER_ROUNDS = 15  # master data is read anew every so many rounds of the tables
 _HAND_OVER_SECONDS = 30
 _STOP_SECONDS = 1
-
-# What comes of a record that somebody else wrote.
-_NOT_A_READING = (KeyError, ValueError, TypeError, AttributeError)
 
 
 class Service:
@@ -51,9 +51,23 @@ class Service:
         self.kafka = LineWatch(clock, self._tell_health)
         self.postgres = LineWatch(clock, self._tell_health)
         self.master: dict[str, Mapping[str, Any]] = {}
-        self.alerts: dict[str, models.Alert] = {}
-        self.open_by_meter: Counter[str] = Counter()
-        self._refused = 0
+        self.alerts = AlertBoard()
+        self.foreign = ForeignRecords()
+        self.metrics = Metrics()
+        self._counters = Counters()
+        self.metrics.watch("page", self._counters, self._count)
+        self._positions: dict[int, int] = {}
+        self._odd_rows: set[str] = (
+            set()
+        )  # of readings_latest: read once, and no meter of that name came of it
+        self.tasks = [
+            SupervisedTask(name, work, clock, self._tell_health)
+            for name, work in (
+                ("readings", self._follow),
+                ("fleet", self._tick),
+                ("tables", self._follow_tables),
+            )
+        ]
 
     @property
     def now_ms(self) -> int:
@@ -69,44 +83,30 @@ class Service:
         rules = self._rules.of(meter)
         return rules.silent_pushes, rules.silent_seconds
 
-    @property
-    def open_alerts(self) -> list[models.Alert]:
-        return [alert for alert in self.alerts.values() if alert.ended is None]
-
     async def run(self) -> None:
         """Follow the sources until cancelled."""
-        loop = asyncio.get_running_loop()
-        follower = Follower(
-            self._settings,
-            take=lambda batch: _hand_over(loop, self, batch),
-            line=lambda connected, why: _post(loop, lambda: self._tell_kafka(connected, why)),
-        )
-        follower.start()
         try:
-            await asyncio.gather(self._tick(), self._follow_tables())
+            await asyncio.gather(*(task.run() for task in self.tasks))
         finally:
-            follower.stop()
-            # It may be waiting for a broker that is away; the process need not wait with it.
-            await asyncio.to_thread(follower.join, _STOP_SECONDS)
             self.reads.close()
 
     async def take(self, batch: Batch) -> None:
         """Put readings into the live state and send them to the pages that show their meter."""
         events = []
-        for reading, published in batch:
+        for reading in batch:
             try:
-                new = self.state.add(reading, published)
-            except _NOT_A_READING as error:
-                self._refuse(error)
+                new = self.state.take(reading)
+            except Exception as error:  # one record must not keep the others from the page
+                self.foreign.add(f"a record of {reading.meter!r:.100}", repr(error))
                 continue
-            name = reading["meter"]
-            state = self.state.meters[name]
-            if new and state.reading is reading and self.hub.wanted(name) and state.is_live(self.now_ms):
-                events.append((name, answers.reading_event(state, self.now_ms)))
+            if new and self.hub.wanted(reading.meter):
+                state = self.state.meters[reading.meter]
+                if state.latest is reading.body and state.is_live(self.now_ms):
+                    events.append((reading.meter, answers.reading_event(state, self.now_ms)))
         self.hub.send_readings(events)
 
     def fleet(self) -> models.Fleet:
-        return answers.fleet(self.state.fleet(self.now_ms), sum(self.open_by_meter.values()))
+        return answers.fleet(self.state.fleet(self.now_ms), self.alerts.open_count)
 
     def fleet_event(self) -> dict[str, Any]:
         now = self.now_ms
@@ -116,12 +116,18 @@ class Service:
 
     def health(self) -> models.Health:
         lines = (self.kafka.line, self.postgres.line)
+        tasks = [each.task for each in self.tasks]
+        well = all(line.state == "connected" for line in lines) and all(
+            task.state == "running" for task in tasks
+        )
         return models.Health(
-            status="ok" if all(line.state == "connected" for line in lines) else "degraded",
+            status="ok" if well else "degraded",
             kafka=self.kafka.line,
             postgres=self.postgres.line,
+            tasks=tasks,
             meters=len(self.state.meters),
             readings=self.state.readings,
+            foreign_records=self.foreign.count,
             pages=len(self.hub.clients),
             version=__version__,
         )
@@ -133,57 +139,80 @@ class Service:
         if self.kafka.tell(connected, reason):
             LOG.info("Kafka answers" if connected else f"Kafka is away: {reason}")
 
-    async def _tick(self) -> None:
-        for tick in itertools.count():
+    async def _follow(self, works: Works) -> None:
+        loop = asyncio.get_running_loop()
+
+        def post(call: Callable[..., None], *values: object) -> None:
+            loop.call_soon_threadsafe(call, *values)
+
+        def hand_over(batch: Batch) -> None:
+            # Wait until the batch is taken, so that no backlog piles up in memory.
+            asyncio.run_coroutine_threadsafe(self.take(batch), loop).result(_HAND_OVER_SECONDS)
+
+        follower = Follower(
+            self._settings,
+            self.foreign,
+            take=hand_over,
+            line=lambda connected, why: post(self._tell_kafka, connected, why),
+            works=lambda: post(works),
+            positions=self._positions,
+        )
+        await in_thread("follow-readings", follower.run, follower.stop, _STOP_SECONDS)
+
+    async def _tick(self, works: Works) -> None:
+        while True:
             await asyncio.sleep(FLEET_SECONDS)
-            if tick % _FORGET_TICKS == 0:
-                self.state.advance(self.now_ms)
+            self.state.advance(self.now_ms)
             if self.hub.clients:
                 self.hub.send("fleet", self.fleet_event())
+            works()
 
-    async def _follow_tables(self) -> None:
-        rounds = 0
-        while True:
+    async def _follow_tables(self, works: Works) -> None:
+        for rounds in itertools.count():
             try:
-                if rounds % _MASTER_ROUNDS == 0:
+                if rounds % _MASTER_ROUNDS == 0 or self.postgres.line.state != "connected":
                     await self._read_meters()
-                self._take_alerts(await asyncio.to_thread(self.reads.recent_alerts, MOST_ALERTS))
-                rounds += 1
+                await self._read_alerts()
                 self.postgres.tell(True)
             except StromError as error:
-                rounds = 0
                 if self.postgres.tell(False, str(error)):
                     LOG.info("%s", error)
+            works()
             await asyncio.sleep(TABLES_SECONDS)
 
     async def _read_meters(self) -> None:
         rows = await asyncio.to_thread(self.reads.master_data)
         self.master = {row["meter"]: row for row in rows}
-        for reading in await asyncio.to_thread(self.reads.latest_readings):
+        known = [*self.state.meters, *self._odd_rows]
+        for meter, text in await asyncio.to_thread(self.reads.latest_readings, known):
+            if meter in self.state.meters:
+                continue
             try:
-                if reading["meter"] not in self.state.meters:
-                    self.state.add(reading)
-            except _NOT_A_READING as error:
-                self._refuse(error)
+                self.state.take(live_reading(text.encode(), self.now_ms))
+            except Exception as error:  # one row must not keep the others from the page
+                self.foreign.add(f"the row of {meter!r:.100} in readings_latest", error)
+            if meter not in self.state.meters:
+                self._odd_rows.add(meter)
 
-    def _take_alerts(self, rows: list[dict[str, Any]]) -> None:
-        found = {row["id"]: answers.alert(row) for row in rows}
-        changed = [alert for key, alert in found.items() if self.alerts.get(key) != alert]
-        self.alerts = found
-        self.open_by_meter = Counter(alert.meter for alert in self.open_alerts)
-        for alert in changed:
-            self.hub.send("alert", alert.model_dump(mode="json"))
+    async def _read_alerts(self) -> None:
+        versions = await asyncio.to_thread(self.reads.alert_versions)
+        wanted = self.alerts.to_read(versions)
+        if not wanted:
+            return
+        rows = await asyncio.to_thread(self.reads.alerts_by_id, wanted)
+        events = self.alerts.update(versions, wanted, rows)
+        if len(events) > MOST_ALERT_EVENTS:
+            self.hub.send("alerts", {"open": self.alerts.open_count, "changed": len(events)})
+        else:
+            self.hub.send_all("alert", events)
 
-    def _refuse(self, error: Exception) -> None:
-        self._refused += 1
-        if self._refused == 1:
-            LOG.warning("a record of readings is not a reading (%r); it is passed over", error)
-
-
-def _hand_over(loop: asyncio.AbstractEventLoop, service: Service, batch: Batch) -> None:
-    """From the follower's thread: wait until the batch is taken, so that no backlog piles up in memory."""
-    asyncio.run_coroutine_threadsafe(service.take(batch), loop).result(_HAND_OVER_SECONDS)
-
-
-def _post(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    loop.call_soon_threadsafe(call)
+    def _count(self) -> None:
+        counters = self._counters
+        counters.readings = self.state.readings
+        counters.foreign_records = self.foreign.count
+        counters.restarts = sum(task.restarts for task in self.tasks)
+        counters.meters = len(self.state.meters)
+        counters.open_alerts = self.alerts.open_count
+        counters.pages = len(self.hub.clients)
+        counters.kafka_connected = self.kafka.line.state == "connected"
+        counters.postgres_connected = self.postgres.line.state == "connected"

@@ -3,7 +3,7 @@
 A few idle connections are kept: a page asks often, and an answer takes less time than a new connection.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ from strom.store.asking import asking, unanswered
 from strom.store.schema import connect
 
 _IDLE = 4
+_ROWS = 1000
 _STATEMENT_TIMEOUT_MS = 10_000
 
 Row = dict[str, Any]
@@ -61,9 +62,22 @@ _ALERTS = """
       AND (%(meter)s::text IS NULL OR meter = %(meter)s)
       AND (%(kind)s::text IS NULL OR kind = %(kind)s)
 """
-_CHANGED_ALERTS = """
-    SELECT id, meter, kind, part, severe, started, ended, value, threshold, text FROM alerts
-    WHERE ended IS NULL OR ended > now() - interval '1 hour' ORDER BY started DESC LIMIT %(most)s
+_ALERT_ORDERS = {
+    "-started": "started DESC, id",
+    "started": "started, id",
+    "severe": "severe DESC, started DESC, id",
+}
+# A row's xmin changes with each write: what is new and what changed can be told without reading the rows.
+_ALERT_VERSIONS = """
+    SELECT id, xmin::text::bigint AS version FROM alerts WHERE ended IS NULL
+    UNION ALL SELECT id, xmin::text::bigint FROM alerts WHERE ended > now() - interval '1 hour'
+"""
+_ALERTS_BY_ID = """
+    SELECT id, meter, kind, part, severe, started, ended, value, threshold, text FROM alerts WHERE id = ANY(%(ids)s)
+"""
+_OTHER_LATEST = """
+    SELECT meter, reading::text AS reading FROM readings_latest
+    LEFT JOIN unnest(%(known)s::text[]) AS known (name) ON known.name = meter WHERE known.name IS NULL
 """
 
 
@@ -111,20 +125,25 @@ class Reads:
         found: datetime | None = self._all(query, {"meter": meter, "tariff": tariff})[0]["first"]
         return found
 
-    def alerts(self, wanted: AlertFilter, limit: int, offset: int) -> tuple[int, list[Row]]:
-        """How many there are and one page of them, the newest first."""
+    def alerts(
+        self, wanted: AlertFilter, limit: int, offset: int, order: str = "-started"
+    ) -> tuple[int, list[Row]]:
+        """How many there are and one page of them, in an order of _ALERT_ORDERS."""
         values = {"open": wanted.open_only, "meter": wanted.meter, "kind": wanted.kind}
         total = self._all(f"SELECT count(*) AS total FROM ({_ALERTS}) AS found", values)[0]["total"]  # noqa: S608
-        page = f"{_ALERTS} ORDER BY started DESC, id LIMIT %(limit)s OFFSET %(offset)s"
+        page = f"{_ALERTS} ORDER BY {_ALERT_ORDERS[order]} LIMIT %(limit)s OFFSET %(offset)s"
         return total, self._all(page, values | {"limit": limit, "offset": offset})
 
-    def recent_alerts(self, most: int) -> list[Row]:
-        """What is open, and what ended in the last hour."""
-        return self._all(_CHANGED_ALERTS, {"most": most})
+    def alert_versions(self) -> dict[str, int]:
+        """What is open and what ended in the last hour: ids, each with a number that changes with its row."""
+        return {row["id"]: row["version"] for row in self._all(_ALERT_VERSIONS, {})}
 
-    def latest_readings(self) -> list[Row]:
-        """The latest reading of every meter, as it stood in the topic."""
-        return [row["reading"] for row in self._all("SELECT reading FROM readings_latest", {})]
+    def alerts_by_id(self, ids: list[str]) -> list[Row]:
+        return self._all(_ALERTS_BY_ID, {"ids": ids})
+
+    def latest_readings(self, known: list[str]) -> list[tuple[str, str]]:
+        """The latest reading of every other meter: its name and the JSON text."""
+        return [(row["meter"], row["reading"]) for row in self._all(_OTHER_LATEST, {"known": known})]
 
     def master_data(self) -> list[Row]:
         return self._all("SELECT meter, meter_number, area, tariff, contract, first_seen FROM meters", {})
@@ -177,8 +196,12 @@ class Reads:
 
 
 def _fetch(connection: psycopg.Connection[Row], query: str, values: Row) -> list[Row]:
-    rows: Sequence[Row] = connection.execute(query, values).fetchall()
-    return list(rows)
+    cursor = connection.execute(query, values)
+    found: list[Row] = []
+    # Of many rows some at a time: other threads get their turn between.
+    while some := cursor.fetchmany(_ROWS):
+        found += some
+    return found
 
 
 def table_counts(url: str) -> dict[str, int]:

@@ -32,7 +32,7 @@ export function listen(meter, handlers) {
   const connect = () => {
     source?.close();
     source = new EventSource(`/api/v1/live${meter ? `?meter=${encodeURIComponent(meter)}` : ""}`);
-    for (const name of ["fleet", "reading", "alert", "health"]) {
+    for (const name of ["fleet", "reading", "alert", "alerts", "health"]) {
       source.addEventListener(name, (event) => {
         heard();
         handlers[name]?.(JSON.parse(event.data));

@@ -28,7 +28,7 @@ watchColours(() => {
 });
 const view = new NowView();
 const day = new DayView(path, name === null);
-const alerts = new AlertsView(first.alerts, name);
+const alerts = new AlertsView(first.alerts, first.fleet.open_alerts, name);
 const parts = name === null ? { list: new MeterList() } : { phases: new PhasesView(first.limits) };
 let meter = first.meter ?? null;
 let fleet = first.fleet;
@@ -87,15 +87,17 @@ function lineWords(health, lostSince) {
   if (health.kafka.state === "lost") return ["lost", t("kafkaLost", { time: when(health.kafka.since) })];
   if (health.kafka.state === "starting") return ["waiting", t("kafkaStarting")];
   if (health.postgres.state === "lost") return ["waiting", t("postgresLost", { time: when(health.postgres.since) })];
+  const failed = health.tasks.find((task) => task.state === "failed");
+  if (failed) return ["waiting", t("taskFailed", { time: when(failed.since) })];
   return ["live", t("live")];
 }
 
 /** After a break: ask for what was missed. */
 async function refresh() {
   try {
-    const [curve, open] = await Promise.all([ask(`${path}/curve`), ask("/alerts")]);
+    const [curve, open] = await Promise.all([ask(`${path}/curve`), ask("/alerts", { meter: name, sort: "severe" })]);
     view.chart.set(curve.points, now());
-    alerts.reset(open.items);
+    alerts.reset(open.items, open.total);
     if (name !== null) meter = await ask(path);
     show();
     day.load();
@@ -127,6 +129,7 @@ listen(name, {
   fleet(event) {
     ahead = Date.parse(event.at) - Date.now();
     fleet = event;
+    alerts.count(fleet.open_alerts);
     if (name === null) view.chart.add(event.points, now());
     else view.chart.show(now());
     element("welcome").hidden = name !== null || fleet.meters > 0;
@@ -137,5 +140,8 @@ listen(name, {
   alert(alert) {
     alerts.change(alert);
     show();
+  },
+  alerts() {
+    alerts.reload();
   },
 });
