@@ -106,7 +106,7 @@ def test_good_readings_between_foreign_ones_arrive(page: Page, stack: Settings, 
     for number, value in enumerate(FOREIGN.values(), 1):
         at = live_reading(first).at_ms / 1000 - len(FOREIGN) + number
         good = reading(name, at, 100 + number)
-        headers = [("strom-published", "\u0663" if number % 2 else "soon")]
+        headers: dict[str, str | bytes | None] = {"strom-published": "\u0663" if number % 2 else "soon"}
         producer.produce(
             READINGS, value, name, headers=headers
         )  # the same key: the same partition, in this order
@@ -143,18 +143,18 @@ def test_good_rows_between_foreign_ones_are_shown(stack: Settings, tmp_path: Pat
                     "INSERT INTO readings_latest (meter, at, received, reading) VALUES (%s, now(), now(), %s::jsonb)",
                     (name, text),
                 )
-        found = connection.execute(
+        counted = connection.execute(
             "SELECT count(*) FROM readings_latest WHERE meter LIKE %s", (f"{mark}%",)
         ).fetchone()
-    assert found
-    assert found[0] > 15
+    assert counted
+    assert counted[0] > 15
     try:
         with serving(at_port(stack, free_port(), tmp_path)) as page:
             until(lambda: page.get(f"/api/v1/meters/{mark}-last").is_success)
             health = until(
                 lambda: found if (found := page.get("/api/v1/health").json())["status"] == "ok" else None
             )
-            assert health["foreign_records"] >= found[0] - 1
+            assert health["foreign_records"] >= counted[0] - 1
             assert page.get("/api/v1/meters", q=mark).json()["total"] == 1
     finally:
         with connect(stack.postgres_url) as connection:

@@ -25,17 +25,10 @@ Point = tuple[int, float | None]  # epoch ms, watts; None is a gap
 
 
 class Power(NamedTuple):
-    """What a meter draws and feeds in at one moment, in milliwatts."""
+    """What a meter draws and feeds in at one moment, in milliwatts; whoever sends neither has none: that is not zero."""
 
     import_mw: int
     export_mw: int
-
-    @classmethod
-    def of(cls, import_w: float | None, export_w: float | None) -> "Power | None":
-        """None when the reading carries no power at all: a missing value is not zero."""
-        if import_w is None and export_w is None:
-            return None
-        return cls(round((import_w or 0) * _MILLI), round((export_w or 0) * _MILLI))
 
     @property
     def net_w(self) -> float:
@@ -57,13 +50,12 @@ class FleetCurve:
     def change(self, at_ms: int, net_mw: int, meters: int) -> None:
         """From this second on the sum is larger by so much and counts so many meters more."""
         second = at_ms // 1000
-        if second <= self._start:
-            found = self._base
-        elif (found := self._changes.get(second)) is None:  # type: ignore[assignment]
+        found = self._base if second <= self._start else self._changes.get(second)
+        if found is None:
             self._changes[second] = [net_mw, meters]
-            return
-        found[0] += net_mw
-        found[1] += meters
+        else:
+            found[0] += net_mw
+            found[1] += meters
 
     def hold(self, net_mw: int, start_ms: int, end_ms: int, sign: int = 1) -> None:
         """Count this power from start to end; with sign −1 take back what was counted."""
@@ -123,11 +115,14 @@ class MeterCurve:
 
     @property
     def last_at(self) -> int:
-        return self._time(-1) if self._stamps else 0
+        return self._stamps[-1] >> _HOLD_BITS if self._stamps else 0
 
     @property
     def last_end(self) -> int:
-        return self._end(-1) if self._stamps else 0
+        if not self._stamps:
+            return 0
+        stamp = self._stamps[-1]
+        return (stamp >> _HOLD_BITS) + (stamp & _LONGEST_HOLD_S) * 1000
 
     def add(self, at_ms: int, power: Power, end_ms: int) -> bool:
         """Put a point in its place; False if one of that time is there already or its time is forgotten.
@@ -179,9 +174,11 @@ class MeterCurve:
         """The last point with the one before it, and the gap between them if there is one."""
         return self.points(self._time(max(0, len(self) - 2)), to_ms) if self._stamps else []
 
-    def distances(self, most: int, then_ms: int) -> list[int]:
+    def distances(self, most: int, then_ms: int | None = None) -> list[int]:
         """The last distances between points, in ms, as if one at `then_ms` followed."""
-        times = [*(stamp >> _HOLD_BITS for stamp in self._stamps[-most:]), then_ms]
+        times = [stamp >> _HOLD_BITS for stamp in self._stamps[-most - (then_ms is None) :]]
+        if then_ms is not None:
+            times.append(then_ms)
         return [later - earlier for earlier, later in pairwise(times) if later > earlier]
 
     def _insert(self, at_ms: int, stamp: int, net: int) -> bool:

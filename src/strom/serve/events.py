@@ -7,12 +7,15 @@ itself. It knows nothing of what the events mean.
 import asyncio
 import itertools
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+LOG = logging.getLogger("strom.page")
 
 EVERY_METER = "*"
 QUEUE_FRAMES = 256
@@ -131,7 +134,10 @@ class EventStream(Response):
             self._hub.leave(self._client)
             for task in (writer, gone):
                 task.cancel()
-            await asyncio.gather(writer, gone, return_exceptions=True)
+            for error in await asyncio.gather(writer, gone, return_exceptions=True):
+                # A client that goes away or takes nothing is no fault.
+                if isinstance(error, Exception) and not isinstance(error, OSError):
+                    LOG.error("an open page was cut off: %r", error, exc_info=error)
 
     async def _write(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})

@@ -33,8 +33,8 @@ class MeterState:
     """One meter: its newest reading and its curve. A fleet has many of them: no dict, one object a fact."""
 
     __slots__ = (
-        "at_ms", "counted", "counted_live", "curve", "due_s", "interval_ms", "latest", "live_until_ms",
-        "meter_number", "name", "published_ms", "received_ms", "silent_after", "sort_key",
+        "at_ms", "counted", "counted_live", "curve", "due_s", "frequent", "last_interval_ms", "latest",
+        "live_until_ms", "meter_number", "name", "published_ms", "received_ms", "silent_after", "sort_key",
     )  # fmt: skip
 
     def __init__(self, name: str, curve: MeterCurve, silent_after: SilentAfter) -> None:
@@ -47,7 +47,10 @@ class MeterState:
         self.at_ms = 0
         self.received_ms = 0
         self.published_ms: int | None = None
-        self.interval_ms: int | None = None
+        self.last_interval_ms: int | None = None
+        self.frequent = (
+            False  # so many pushes take less time than the seconds after which any meter is silent
+        )
         self.live_until_ms = 0  # silent after that
         self.counted: Power | None = None
         self.counted_live = False
@@ -60,6 +63,11 @@ class MeterState:
             found: Reading = orjson.loads(latest)
             return found
         return latest
+
+    @property
+    def interval_ms(self) -> int | None:
+        """The push interval as observed."""
+        return _usual(self.curve.distances(_DISTANCES)) or self.last_interval_ms
 
     @property
     def power_until_ms(self) -> int:
@@ -115,17 +123,22 @@ class LiveState:
         state = self.meters.get(new.meter) or self._known(new.meter)
         at, received, curve = new.at_ms, new.received_ms, state.curve
         drawn_at = received if at > received + AHEAD_MS else at
-        if drawn_at - curve.last_at != state.interval_ms or curve.disordered or len(curve) <= _DISTANCES:
-            # Else the median stays: one more distance as long as it is replaces one of any length.
-            self._observe_interval(state, drawn_at)
         pushes, seconds = state.silent_after
-        hold = max(seconds * 1000, pushes * (state.interval_ms or 0))
+        hold = seconds * 1000
+        if not state.frequent or curve.disordered or not 0 < (drawn_at - curve.last_at) * pushes <= hold:
+            # Else the interval stays small: one more short distance replaces one of any length.
+            interval = _usual(curve.distances(_DISTANCES, drawn_at))
+            curve.disordered = False
+            if interval is not None:
+                state.last_interval_ms = interval
+            state.frequent = interval is not None and interval * pushes <= hold
+            hold = max(hold, pushes * (state.last_interval_ms or 0))
         # A value stands for now; one that came late may be held only from its own time.
         until = at + hold if received - at > HISTORY_MS else received + hold
         if new.power is None:
             taken = at > state.at_ms
         elif (taken := curve.add(drawn_at, new.power, until)) and curve.last is new.power:
-            self._totals.set_power(state, new.power)
+            self._totals.set_power(state, new.power, curve.last_end)
         if taken:
             self.readings += 1
             if at >= state.at_ms:
@@ -151,6 +164,7 @@ class LiveState:
             some = list(islice(self._to_trim, _TRIMMED_AT_ONCE))
         for state in some:
             state.curve.trim(now_ms - WINDOW_MS, most)
+            state.frequent = state.frequent and len(state.curve) > _DISTANCES
 
     def fleet(self, now_ms: int) -> FleetNow:
         """Sums over the meters that are not silent."""
@@ -186,13 +200,11 @@ class LiveState:
         self.meters[name] = state
         return state
 
-    def _observe_interval(self, state: MeterState, then_ms: int) -> None:
-        distances = state.curve.distances(_DISTANCES, then_ms)
-        state.curve.disordered = False
-        usual = [distance for distance in distances if distance <= _LONGEST_PUSH_MS]
-        if usual:
-            usual.sort()
-            state.interval_ms = usual[(len(usual) - 1) // 2]
+
+def _usual(distances: list[int]) -> int | None:
+    """The push interval: the median without outages."""
+    usual = sorted(distance for distance in distances if distance <= _LONGEST_PUSH_MS)
+    return usual[(len(usual) - 1) // 2] if usual else None
 
 
 def natural(name: str) -> str:

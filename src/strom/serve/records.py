@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,7 +24,9 @@ LOG = logging.getLogger("strom.page")
 CLOCKS_DIFFER_MS = 3_600_000
 _EARLIEST_MS = EARLIEST_SECONDS * 1000
 _AHEAD_MS = AHEAD_SECONDS * 1000
-_MOST_WATTS = 1e12
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_MOST_MILLIWATTS = 10**15
 _MANY_BRACKETS = 100
 _DEEPEST = 20
 _LOG_SECONDS = 60.0
@@ -51,17 +53,17 @@ def live_reading(
 ) -> LiveReading:
     """Raises ForeignRecord for what is not a reading; `now_ms` is the time of this machine."""
     try:
-        reading = orjson.loads(body) if isinstance(body, bytes) else body
-        if not isinstance(reading, dict):
-            raise ForeignRecord(f"it is not an object but {reading!r:.20}")
-        meter, at, received = reading["meter"], reading["at"], reading["received"]
+        reading: Any = orjson.loads(body) if isinstance(body, bytes) else body
+        meter = reading["meter"]
         if type(meter) is not str or not meter:
             raise ForeignRecord("`meter` is not a name")
-        at_ms, received_ms = _epoch_ms(at), _epoch_ms(received)
+        # A time without a zone is refused by the subtraction.
+        at_ms = (datetime.fromisoformat(reading["at"]) - _EPOCH) // _MILLISECOND
+        received_ms = (datetime.fromisoformat(reading["received"]) - _EPOCH) // _MILLISECOND
         import_w, export_w = reading.get("import_w"), reading.get("export_w")
         power = None
         if import_w is not None or export_w is not None:
-            power = Power.of(_watts(import_w), _watts(export_w))
+            power = Power(_milliwatts(import_w), _milliwatts(export_w))
         number = reading.get("meter_number")
     except ForeignRecord:
         raise
@@ -69,13 +71,13 @@ def live_reading(
         raise ForeignRecord(f"it has no {error}") from None
     except orjson.JSONDecodeError as error:
         raise ForeignRecord(f"it is not strict JSON: {error}") from None
-    except Exception as error:
+    except Exception as error:  # whatever it holds
         raise ForeignRecord(f"it cannot be read: {error!r:.200}") from error
     if not _EARLIEST_MS <= at_ms <= received_ms + _AHEAD_MS:
         raise ForeignRecord("`at` is before 2020 or after `received`")
     if now_ms is not None and received_ms > now_ms + CLOCKS_DIFFER_MS:
         raise ForeignRecord("`received` lies in the future")
-    if isinstance(body, bytes) and max(body.count(b"["), body.count(b"{")) > _MANY_BRACKETS:
+    if isinstance(body, bytes) and (body.count(b"[") > _MANY_BRACKETS or body.count(b"{") > _MANY_BRACKETS):
         _refuse_deep(reading)
     return LiveReading(
         meter, at_ms, received_ms, power, number if type(number) is str else "", body, published_ms
@@ -103,21 +105,18 @@ class ForeignRecords:
         LOG.warning("%s is not a reading: %s. Passed over since the last such line: %d", where, why, untold)
 
 
-def _epoch_ms(text: object) -> int:
-    if type(text) is not str:
-        raise ForeignRecord(f"a time is {text!r:.40}")
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ForeignRecord(f"a time has no zone: {text!r:.40}")
-    return round(moment.timestamp() * 1000)
-
-
-def _watts(value: object) -> float | None:
-    if value is None:
-        return None
-    if type(value) not in (int, float) or not abs(value) <= _MOST_WATTS:  # type: ignore[arg-type]
+def _milliwatts(value: object) -> int:
+    if type(value) is int:
+        milliwatts = value * 1000
+    elif type(value) is float:
+        milliwatts = round(value * 1000)  # which refuses what is not finite
+    elif value is None:
+        return 0
+    else:
         raise ForeignRecord(f"a power is {value!r:.40}")
-    return value  # type: ignore[return-value]
+    if abs(milliwatts) > _MOST_MILLIWATTS:
+        raise ForeignRecord(f"a power is {value!r:.40}")
+    return milliwatts
 
 
 def _refuse_deep(value: Any, depth: int = 0) -> None:

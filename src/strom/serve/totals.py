@@ -29,20 +29,24 @@ class FleetTotals:
         self._due: dict[int, list[Summed]] = {}
         self._seconds: list[int] = []  # a heap of the keys
 
-    def set_power(self, meter: Summed, power: Power) -> None:
-        """Its newest power, which counts until `power_until_ms`."""
-        if meter.counted is not None:
-            self._count(meter.counted, -1)
-        self._count(power, 1)
-        meter.counted = power
-        self._look_at(meter, meter.power_until_ms)
+    def set_power(self, meter: Summed, power: Power, until_ms: int) -> None:
+        """Its newest power, which counts until then: its `power_until_ms`."""
+        before = meter.counted
+        if before != power:
+            if before is not None:
+                self._count(before, -1)
+            self._count(power, 1)
+            meter.counted = power
+        if not 0 < meter.due_s <= until_ms // 1000:
+            self._look_at(meter, until_ms)
 
     def set_live(self, meter: Summed) -> None:
         """It was heard, and is live until `live_until_ms`."""
         if not meter.counted_live:
             meter.counted_live = True
             self.live += 1
-        self._look_at(meter, meter.live_until_ms)
+        if not 0 < meter.due_s <= meter.live_until_ms // 1000:
+            self._look_at(meter, meter.live_until_ms)
 
     def expire(self, now_ms: int) -> None:
         """Take out those whose time is over."""

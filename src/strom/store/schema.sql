@@ -152,6 +152,7 @@ CREATE TABLE IF NOT EXISTS alerts (
 );
 CREATE INDEX IF NOT EXISTS alerts_open ON alerts (meter) WHERE ended IS NULL;
 CREATE INDEX IF NOT EXISTS alerts_about ON alerts (meter, kind, part, started);
+CREATE INDEX IF NOT EXISTS alerts_ended ON alerts (ended);  -- the page asks what ended lately
 
 -- What the pipeline remembers between micro-batches. Times are epoch milliseconds, energies mWh: whole numbers.
 
