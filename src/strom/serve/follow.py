@@ -118,8 +118,8 @@ def _config(settings: Settings) -> dict[str, Any]:
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "earliest",
-        # The broker gathers records for so long, unless there are many: a fetch costs as much as dozens of them.
-        "fetch.wait.max.ms": 25,
+        # The broker gathers records for a moment, unless there are many: a fetch costs as much as dozens of them.
+        "fetch.wait.max.ms": 10,
         "fetch.min.bytes": 262_144,
         "queued.max.messages.kbytes": 16384,
     }

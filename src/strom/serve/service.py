@@ -33,6 +33,7 @@ TABLES_SECONDS = 2.0
 TAIL_MS = 30_000  # a fleet event repeats the last points: readings that came late have changed them
 MOST_ALERT_EVENTS = 1000  # of one look at the table; pages that hear of more ask for the list
 _MASTER_ROUNDS = 15  # master data is read anew every so many rounds of the tables
+_ROWS_AT_ONCE = 500
 _HAND_OVER_SECONDS = 30
 _STOP_SECONDS = 1
 
@@ -184,7 +185,10 @@ class Service:
         rows = await asyncio.to_thread(self.reads.master_data)
         self.master = {row["meter"]: row for row in rows}
         known = [*self.state.meters, *self._odd_rows]
-        for meter, text in await asyncio.to_thread(self.reads.latest_readings, known):
+        rows_read = await asyncio.to_thread(self.reads.latest_readings, known)
+        for number, (meter, text) in enumerate(rows_read):
+            if number % _ROWS_AT_ONCE == 0:
+                await asyncio.sleep(0)  # requests get their turn
             if meter in self.state.meters:
                 continue
             try:
