@@ -20,7 +20,7 @@ from strom.serve.totals import FleetTotals
 HISTORY_MS = 300_000
 # A meter's clock may be a little ahead of ours; beyond this its points are drawn when they came.
 AHEAD_MS = 2_000
-MOST_POINTS = 4_000_000  # over all meters: 64 MB
+MOST_POINTS = 4_000_000  # over all meters: 80 MB
 LEAST_POINTS = 180  # of each meter, whatever their number
 _TRIMMED_AT_ONCE = 2_000  # meters; a fleet of 100,000 is gone through in 50 calls
 _DISTANCES = 9  # the push interval is the median of the last so many distances

@@ -9,6 +9,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from strom import __version__
@@ -91,7 +92,7 @@ class Service:
         finally:
             self.reads.close()
 
-    async def take(self, batch: Batch) -> None:
+    def take(self, batch: Batch) -> None:
         """Put readings into the live state and send them to the pages that show their meter."""
         events = []
         for reading in batch:
@@ -105,6 +106,13 @@ class Service:
                 if state.latest is reading.body and state.is_live(self.now_ms):
                     events.append((reading.meter, answers.reading_event(state, self.now_ms)))
         self.hub.send_readings(events)
+
+    def _take(self, batch: Batch, taken: Future[None]) -> None:
+        try:
+            self.take(batch)
+            taken.set_result(None)
+        except Exception as error:  # it is the follower's, which ends by it and is started anew
+            taken.set_exception(error)
 
     def fleet(self) -> models.Fleet:
         return answers.fleet(self.state.fleet(self.now_ms), self.alerts.open_count)
@@ -148,7 +156,9 @@ class Service:
 
         def hand_over(batch: Batch) -> None:
             # Wait until the batch is taken, so that no backlog piles up in memory.
-            asyncio.run_coroutine_threadsafe(self.take(batch), loop).result(_HAND_OVER_SECONDS)
+            taken: Future[None] = Future()
+            post(self._take, batch, taken)
+            taken.result(_HAND_OVER_SECONDS)
 
         follower = Follower(
             self._settings,
