@@ -38,7 +38,9 @@ STRUCTURE_STARTS = ("{", "[", '"')
 
 EARLIEST_SECONDS = 1_577_836_800  # 2020-01-01: clocks before that were never set
 LATEST_MS = 4_102_444_800_000  # 2100: an arrival after that was not told by a door of ours
-CLOCKS_APART_MS = 86_400_000  # how far the clock of a door may be ahead of Kafka's, or of Spark's
+CLOCKS_APART_MS = (
+    366 * 86_400_000
+)  # how far an arrival may be ahead of Kafka's time; more is no clock that is wrong
 AHEAD_SECONDS = 300  # how far a meter's clock may be ahead of the arrival
 
 

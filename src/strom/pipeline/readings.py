@@ -67,7 +67,7 @@ def _is_reading(fields: Collection[str]) -> Column:
 
 
 def plausible_arrival(received_ms: Column) -> Column:
-    """Whether `normalise` may have told this arrival: its own clock and that of a door are each a day apart from Kafka's at most."""
+    """Whether `normalise` may have told this arrival: of a door's clock, and of its own, it may be a year ahead."""
     latest = F.unix_millis("timestamp") + 2 * values.CLOCKS_APART_MS
     return received_ms.between(values.EARLIEST_SECONDS * 1000, F.least(F.lit(values.LATEST_MS), latest))
 
