@@ -43,8 +43,8 @@ def put(settings: Settings, topic: str, partition: int, *origins: str) -> None:
 
 
 def take_in(settings: Settings, partition: int, offset: int) -> None:
-    with Writer(settings.postgres_url) as writer, writer.work() as work:
-        save_marks(work, LAKE, [Mark(topics.RAW, partition, 0, offset, 1)])
+    """As a reading; where no stage takes readings in, the topic tells of it."""
+    put(settings, topics.READINGS, partition, f"{topics.RAW}/{partition}/{offset}")
 
 
 def reaches(watermark: ArrivalWatermark, now_ms: int, queries: Queries = NOTHING_RUNS) -> bool:
@@ -172,6 +172,14 @@ def test_what_waits_on_the_side_or_in_readings_holds_it_back(
             assert (watermark.readings_ms or 0) < now
             running[topic] = started(topic)
             until(lambda now=now: reaches(watermark, now, queries()), "the record is taken in")  # type: ignore[misc]
+        put(settings, topics.RAW, 2, "")
+        put(settings, topics.READINGS, 2, "sma-kafka/2/0")
+        for _ in range(3):
+            watermark.advance(30, queries())
+        assert (watermark.readings_ms or 0) < 30
+        with Writer(settings.postgres_url) as writer, writer.work() as work:
+            save_marks(work, LAKE, [Mark(topics.RAW, 2, 2, 0, 1)])
+        until(lambda: reaches(watermark, 30, queries()), "the reading is in the lake")
     finally:
         for query in running.values():
             query.stop()
