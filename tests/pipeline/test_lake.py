@@ -138,13 +138,14 @@ def test_the_verbs_say_what_the_lake_holds_and_spark_speaks_into_a_log(
 def test_the_log_keeps_former_versions_no_longer_than_their_files_and_a_second_round_leaves_it(
     lake: Settings, spark: SparkSession
 ) -> None:
-    archive = Archive(spark, lake.lake_root)
-    append(archive, spark, 2, 0)
+    append(Archive(spark, lake.lake_root), spark, 2, 0)
     for _ in range(2):
         Upkeep(lake, spark).round(datetime(2026, 1, 3, tzinfo=UTC))
-        detail = Lake(lake, spark).table.detail().collect()[0]
-        assert detail["properties"]["delta.logRetentionDuration"] == "interval 1 hours"
-        assert archive.version() == 2  # made, filled, told its retention
+        table = Lake(lake, spark).table
+        properties = table.detail().collect()[0]["properties"]
+        assert properties["delta.logRetentionDuration"] == "interval 1 hours"
+        assert properties["delta.deletedFileRetentionDuration"] == "interval 1 hours"
+        assert table.history().where("operation = 'SET TBLPROPERTIES'").count() == 1
 
 
 def test_the_newest_marks_are_found_behind_many_commits_that_tell_none(
