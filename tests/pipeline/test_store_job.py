@@ -1,5 +1,6 @@
 """What single batches make of tables and lake; random histories have their own tests."""
 
+import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from strom.domain.slots import SLOT_MS
 from strom.errors import StromError
 from strom.pipeline.lake.archive import lake_rows
 from strom.pipeline.stages import STORE_STAGES
-from strom.pipeline.store_job import StoreJob
+from strom.pipeline.store_job import GRACE_MS, StoreJob
 from strom.settings import Settings
 from strom.streams.topics import LOAD_PROFILE
 from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading, take
@@ -55,6 +56,21 @@ def test_the_lake_holds_a_reading_once_if_other_stages_go_on_where_some_were_kil
         take(others, batch(spark, whole), 0)
     others.close()
     assert_tables_are_the_function_of(own, spark, sent)
+
+
+def test_what_is_settled_behind_a_batch_follows_the_arrivals_and_never_a_clock_that_is_ahead(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    """The last reading waits for its time; one that says it arrived next year is settled by nobody."""
+    sent = numbered([reading(at=START + m * 60_000, import_wh=m) for m in range(0, 40, 5)])
+    job.process(batch(spark, sent), 0)
+    assert job.settled_ms == sent[-1].received - GRACE_MS
+    assert fetch(own, "SELECT count(*) FROM load_profile") == [(2,)]
+    assert fetch(own, "SELECT newest FROM settled_meters") == [(sent[-2].at,)]
+    ahead = time.time_ns() // 1_000_000 + 365 * 24 * HOUR
+    job.process(batch(spark, numbered([reading("m2", at=ahead, import_wh=1)], 99)), 1)
+    assert job.settled_ms <= time.time_ns() // 1_000_000
+    assert fetch(own, "SELECT meter FROM readings_latest ORDER BY meter") == [("m1",), ("m2",)]
 
 
 def test_an_empty_batch_changes_nothing(job: StoreJob, own: Settings, spark: SparkSession) -> None:

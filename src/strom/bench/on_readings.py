@@ -48,7 +48,7 @@ class OnReadings:
                 limit.us / together.us,
                 "of from_json to nowhere",
                 f"{rate(together)} of {rate(limit)}",
-                at_least=0.2,
+                at_least=0.35,
             )
         )
 
@@ -104,7 +104,7 @@ class OnReadings:
                 limit.us / took.us,
                 "of windowed max − min",
                 f"{rate(took)} of {rate(limit)}; {tuned.us / took.us:.2f} of the same tuned to parse once",
-                at_least=0.6,
+                at_least=0.7,
             )
         )
 

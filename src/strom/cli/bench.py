@@ -43,7 +43,7 @@ def pipeline(
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     home: HomeOption = None,
 ) -> None:
-    """The Spark pipeline: speed of its stages, latency, cost by meters known, memory, look-ups in the lake.
+    """The Spark pipeline: speed of its stages, latency, cost by meters that send, memory, look-ups in the lake.
 
     Each figure is a ratio to a bare Spark job over the same data. Exit code 1 if one falls short of what is asked.
 

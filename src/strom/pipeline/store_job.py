@@ -204,7 +204,9 @@ class StoreJob:
         if self._arrivals_pace.is_due() or self._position[ARRIVALS].version == self._archive.version():
             self._pass_arrivals()
             self._judge_as_of(watermark)
-        until = max(self._arrived - GRACE_MS, (watermark or 0) - GRACE_MS, self.settled_ms)
+        # A door whose clock is ahead must not settle the future: whatever comes then would come behind it.
+        arrived = min(self._arrived, time.time_ns() // 1_000_000)
+        until = max(arrived - GRACE_MS, (watermark or 0) - GRACE_MS, self.settled_ms)
         if self._has_unsettled() and self._settlement_is_due(until):
             self._settle(until)
         self._note_taken_in()
