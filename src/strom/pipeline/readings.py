@@ -56,6 +56,7 @@ def _is_reading(fields: Collection[str]) -> Column:
     rules = (
         F.length("meter").between(1, values.NAME_LENGTH)
         & plausible_arrival(received)
+        & (received >= values.EARLIEST_SECONDS * 1000)
         & at.between(values.EARLIEST_SECONDS * 1000, received + values.AHEAD_SECONDS * 1000)
         & F.col("raw_offset").isNotNull()
         & F.length("origin").between(1, _LONGEST_ORIGIN)
@@ -69,7 +70,7 @@ def _is_reading(fields: Collection[str]) -> Column:
 def plausible_arrival(received_ms: Column) -> Column:
     """Whether `normalise` may have told this arrival: of a door's clock, and of its own, it may be a year ahead."""
     latest = F.unix_millis("timestamp") + 2 * values.CLOCKS_APART_MS
-    return received_ms.between(values.EARLIEST_SECONDS * 1000, F.least(F.lit(values.LATEST_MS), latest))
+    return received_ms.between(0, F.least(F.lit(values.LATEST_MS), latest))
 
 
 def _texts_are_storable(names: Collection[str], flags: bool) -> Column:
