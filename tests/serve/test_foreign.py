@@ -14,6 +14,7 @@ from strom.serve.records import ForeignRecord, ForeignRecords, live_reading
 from strom.settings import Settings
 from strom.store.schema import connect
 from strom.streams.topics import READINGS
+from tests.hostile import put_header_without_a_name
 from tests.serve.feeder import reading
 from tests.serve.running import Page, at_port, free_port, serving
 from tests.waiting import until
@@ -103,6 +104,7 @@ def test_good_readings_between_foreign_ones_arrive(page: Page, stack: Settings, 
     producer = Producer({"bootstrap.servers": stack.kafka_bootstrap})
     first = reading(name, net_w=100)
     counted = page.get("/api/v1/health").json()["foreign_records"]
+    put_header_without_a_name(stack, READINGS)
     for number, value in enumerate(FOREIGN.values(), 1):
         at = live_reading(first).at_ms / 1000 - len(FOREIGN) + number
         good = reading(name, at, 100 + number)

@@ -14,6 +14,7 @@ from strom.serve.curve import WINDOW_MS
 from strom.serve.records import ForeignRecord, ForeignRecords, LiveReading, live_reading
 from strom.settings import Settings
 from strom.streams.client import common_config, error_of
+from strom.streams.record import headers_of
 from strom.streams.topics import HEADER_PUBLISHED, READINGS
 
 BATCH = 2000
@@ -143,9 +144,8 @@ def _starts(consumer: Consumer, partitions: list[int], positions: dict[int, int]
 
 
 def _published(message: Message) -> int | None:
-    headers = message.headers() or []
-    for name, value in headers if isinstance(headers, list) else headers.items():
+    for name, value in headers_of(message):
         if name == HEADER_PUBLISHED and value is not None:
-            text = value.decode("ascii", "replace") if isinstance(value, bytes) else value
+            text = value.decode("ascii", "replace")
             return int(text) if text.isdecimal() and len(text) < 18 else None
     return None

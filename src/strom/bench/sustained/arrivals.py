@@ -13,6 +13,7 @@ from strom.streams import topics
 from strom.streams.admin import admin_client
 from strom.streams.client import common_config
 from strom.streams.offsets import Partition, end_offsets, find_topics, partitions_of
+from strom.streams.record import headers_of
 
 WATCHED = (topics.RAW, topics.READINGS, topics.DEAD_LETTER)
 _BATCH = 10_000
@@ -74,7 +75,7 @@ def read_arrivals(settings: Settings, since_ms: int, until_ms: int) -> Arrived:
 
 
 def _note(message: Message, arrived: Arrived, seen: dict[str, bytearray], span_ms: tuple[int, int]) -> None:
-    headers = dict(message.headers() or ())
+    headers = dict(headers_of(message))
     _, partition, offset = str(headers[topics.HEADER_ORIGIN], "ascii").rsplit("/", 2)  # type: ignore[arg-type]
     marks, place = seen[partition], int(offset)
     if marks[place]:
