@@ -15,6 +15,7 @@ from strom.pipeline.latest import newest_rows
 from strom.pipeline.limits import Limits
 from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.normalise import normalise
+from strom.pipeline.process.arrivals import arrival_cells
 from strom.pipeline.profile import lake_moments
 from strom.pipeline.queries import source
 from strom.pipeline.readings import typed_readings
@@ -77,10 +78,17 @@ def steps(spark: SparkSession, settings: Settings) -> Iterator[Step]:
     fresh = fresh_readings(typed_readings(spark.createDataFrame([], KAFKA_SOURCE)), [])
     yield step_of("read", "a micro-batch of readings", fresh)
     yield step_of("marks", "how far the raw partitions have been taken in", reached_rows(fresh))
-    yield step_of("latest", "the newest reading of each meter", newest_rows(fresh))
     yield step_of("archive", "rows of the lake", lake_rows(fresh))
+    yield step_of(
+        "arrivals", "a row per meter and five minutes of what arrived", arrival_cells(fresh, limits)
+    )
+    yield step_of("latest", "the newest reading of each meter", newest_rows(fresh))
     summed = native.cells(native.moments(fresh), limits)
-    yield step_of("profile, watch", "a row per meter and five minutes, which the driver takes on", summed)
+    yield step_of(
+        "profile, watch",
+        "a row per meter and five minutes of what is settled, which the driver takes on",
+        summed,
+    )
     counted = native.series_cells(METER_TARIFFS.moments(fresh), limits, METER_TARIFFS.by)
     yield step_of("tariffs", "the same of each tariff, where meters count by tariff", counted)
     again = lake_moments(_EmptyLake(spark), {("meter", Direction.IMPORT): None}, METER_TOTALS)
