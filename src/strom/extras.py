@@ -13,6 +13,7 @@ EXTRAS = {
     "fastapi": "serve",
     "httptools": "poll",
     "orjson": "gateway",
+    "pandas": "pipeline",
     "psycopg": "postgres",
     "pyspark": "pipeline",
     "starlette": "serve",

@@ -59,6 +59,9 @@ def sql(
 
     Without --live it answers from what is there: readings from the lake, tables from Postgres. Times are UTC.
 
+    Where a pipeline runs in this home, it is asked, which takes seconds. Without one, and with --live, --check or
+    --spark-master, a Spark of its own is started first.
+
     Example: strom sql "SELECT meter, max(import_w) AS peak FROM readings GROUP BY meter ORDER BY peak DESC"
 
     Example: strom sql --live "SELECT meter, at, import_w FROM readings WHERE import_w > 5000"
@@ -87,7 +90,7 @@ def sql(
         seconds = None if lasting is None else duration(lasting) / 1000
         runs.run_live(settings, asked, into, name, seconds, (form, limit))
     else:
-        runs.run_once(settings, asked, limit, form)
+        runs.run_once(settings, asked, limit, form, alone=spark_master is not None)
 
 
 def _asked(query: str | None, file: Path | None) -> "QueryFile":

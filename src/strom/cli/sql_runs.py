@@ -11,40 +11,64 @@ from tempfile import TemporaryDirectory
 import typer
 
 from strom.cli.row_view import CsvView, JsonView, TableView, View
-from strom.cli.running import stop_on_signals
+from strom.cli.running import end_like_ctrl_c, stop_on_signals
 from strom.pipeline.quiet import quiet_session
 from strom.pipeline.sql.check import checked
 from strom.pipeline.sql.into import check_topic
 from strom.pipeline.sql.live import LiveQuery, Watch, Wish
 from strom.pipeline.sql.query_files import QueryFile
+from strom.pipeline.sql.remote import question_session, url_of
 from strom.pipeline.sql.result import Columns, columns_of, fetched
 from strom.pipeline.sql.sources import Sources
 from strom.pipeline.sql.statement import is_explain, query_of
 from strom.pipeline.sql.views import Views
 from strom.settings import Settings
+from strom.stack.processes import is_alive
+from strom.stack.ready import announced_pid
 
 TABLE, JSON, CSV = "table", "json", "csv"
 TABLE_ROWS = 100  # shown in a table unless --limit says otherwise
+PIPELINE_ROWS = 50_000  # of a larger result a Spark of its own hands out a part at a time
 
 
-def run_once(settings: Settings, asked: QueryFile, limit: int | None, form: str) -> None:
-    """Ask what is there."""
+def run_once(settings: Settings, asked: QueryFile, limit: int | None, form: str, *, alone: bool) -> None:
+    """Ask what is there: in the running pipeline, or `alone` in a session of its own."""
     query_of(asked.text)  # what is no query at all need not wait for Spark
-    _say("Spark starts")
-    with quiet_session(settings, "sql") as spark:
+    end_like_ctrl_c()  # a question ends where it is answered, too
+    if not _answered(settings, None if alone else _pipeline_url(settings), asked, limit, form):
+        _say(f"these are more than {PIPELINE_ROWS:,} rows, too many for the memory of the pipeline")
+        _answered(settings, None, asked, limit, form)
+
+
+def _answered(settings: Settings, url: str | None, asked: QueryFile, limit: int | None, form: str) -> bool:
+    """False, with nothing shown, if the pipeline is not to hold so large a result."""
+    with question_session(settings, url, _say) as (spark, in_pipeline):
         frame = Views(settings, Sources(spark, settings), _say).query(asked.text)
         if is_explain(asked.text):
             print(frame.collect()[0][0])
-            return
+            return True
         shown = limit or (TABLE_ROWS if form == TABLE else None)
         rows = fetched(frame, None if shown is None else shown + 1)
+        if in_pipeline and (shown is None or shown > PIPELINE_ROWS):
+            some = list(fetched(frame, PIPELINE_ROWS + 1))
+            if len(some) > PIPELINE_ROWS:
+                return False
+            rows = iter(some)
         try:
             count = _view(columns_of(frame), form).show(islice(rows, shown))
         except BrokenPipeError:
             _close_output()
-            return
+            return True
         more = next(rows, None) is not None
     _say(f"{count:,} rows" + (", and there are more (--limit)" if more else ""))
+    return True
+
+
+def _pipeline_url(settings: Settings) -> str | None:
+    """Where the running pipeline of this home answers; None unless it does so."""
+    if not settings.sql.connect or not is_alive(announced_pid(settings.home, "pipeline")):
+        return None
+    return url_of(settings)
 
 
 def run_live(

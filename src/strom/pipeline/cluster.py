@@ -71,7 +71,7 @@ def await_slots(
     `stopped` waits for that many seconds and tells whether the pipeline is to end.
     """
     began, told = time.monotonic(), 0.0
-    while (slots := _slots(spark)) < needed:
+    while (slots := task_slots(spark)) < needed:
         waited = time.monotonic() - began
         if is_local(settings) or waited > settings.spark.wait_seconds:
             raise StromError(_too_few(settings, slots, needed))
@@ -101,7 +101,8 @@ def _too_few(settings: Settings, slots: int, needed: int) -> str:
     )
 
 
-def _slots(spark: SparkSession) -> int:
+def task_slots(spark: SparkSession) -> int:
+    """How many tasks can run at once."""
     context = spark.sparkContext._jsc.sc()
     profile = context.resourceProfileManager().defaultResourceProfile()
     return int(context.maxNumConcurrentTasks(profile))

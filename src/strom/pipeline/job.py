@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from strom.errors import StromError
 from strom.pipeline.arrival_watermark import Queries
 from strom.pipeline.cluster import await_slots
+from strom.pipeline.connect_server import connect_options, connect_server
 from strom.pipeline.ending import FINISH_SECONDS, let_finish, reason_of
 from strom.pipeline.lake.upkeep import keep_up
 from strom.pipeline.queries import Trigger, refuse_if_away, start_normalise, start_side, start_store
@@ -52,11 +53,13 @@ class Pipeline:
 
     def run(self, on_ready: Callable[[], None] = lambda: None, *, until_caught_up: bool = False) -> bool:
         """False if it was to catch up and was stopped before."""
-        spark = build_session(self._settings, "strom-pipeline")
+        more = {} if until_caught_up else connect_options(self._settings)
+        spark = build_session(self._settings, "strom-pipeline", more)
         try:
             if NORMALISE in self._stages:
                 ensure_contract_topics(self._settings)
-            await_slots(spark, self._settings, 1 if until_caught_up else self._slots(), self._stop.wait)
+            needed = 1 if until_caught_up else self._slots()
+            await_slots(spark, self._settings, needed, self._stop.wait)
             if SIDE in self._stages:
                 ship_decoders(spark, self._settings)
             if until_caught_up:
@@ -67,6 +70,7 @@ class Pipeline:
                 self._side_job(spark) as side,
                 self._store_job(spark) as store,
                 self._user_queries(spark) as own,
+                connect_server(spark, self._settings, needed),
             ):
                 self._follow(spark, side, store, own, on_ready)
             return True

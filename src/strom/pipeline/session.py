@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -25,8 +26,10 @@ def connector_jars() -> list[Path]:
     return jars
 
 
-def build_session(settings: Settings, name: str = "strom") -> SparkSession:
-    """A session with Delta, UTC and the settings that every stage relies on."""
+def build_session(
+    settings: Settings, name: str = "strom", more: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session with Delta, UTC and the settings that every stage relies on, and more; `spark.conf` has the last word."""
     cluster.refuse_if_away(settings)
     cluster.warn_of_local_paths(settings)
     java_options = _java_options(settings.spark.java_options)
@@ -72,7 +75,8 @@ def build_session(settings: Settings, name: str = "strom") -> SparkSession:
         .config("spark.sql.warehouse.dir", str(settings.home.absolute() / "warehouse"))
     )
     host = cluster.driver_host(settings)
-    given = {"spark.driver.host": host, "spark.jars.packages": settings.spark.packages} | settings.spark.conf
+    given = {"spark.driver.host": host, "spark.jars.packages": settings.spark.packages}
+    given |= {**(more or {}), **settings.spark.conf}
     for option, value in given.items():
         builder = builder if value is None else builder.config(option, value)
     session = builder.getOrCreate()

@@ -83,6 +83,16 @@ class SqlSettings(Section):
         pattern=DURATION_PATTERN,
         description="How late a reading may come and still count in a live query.",
     )
+    connect: bool = Field(
+        False,
+        description="Whether the running pipeline answers `strom sql` and other programs of yours by Spark Connect, on loopback with a token.",
+    )
+    connect_port: int = Field(
+        15002,
+        ge=1024,
+        le=65535,
+        description="Port of Spark Connect; where it is in use, the next one that is free.",
+    )
 
 
 class PageSettings(Section):
@@ -220,6 +230,11 @@ class Settings(Section):
     def query_states(self) -> Path:
         """The file in which the pipeline tells how those queries are."""
         return self.home / "run" / "queries.json"
+
+    @property
+    def connect_url(self) -> Path:
+        """The file in which a running pipeline tells where it answers by Spark Connect, with the token."""
+        return self.home / "run" / "connect.url"
 
     def as_environment(self) -> dict[str, str]:
         """The settings that were given anywhere as `STROM_…` variables, for Strom's own child processes."""

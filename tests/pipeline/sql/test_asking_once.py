@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from strom.errors import StromError
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.quiet import hush_pyspark
+from strom.pipeline.sql.sources import Sources
 from strom.settings import KafkaSettings, PipelineSettings, PostgresSettings, Settings
 from strom.store.jdbc import jdbc_options
 from strom.store.schema import drop_schema, ensure_schema
@@ -57,6 +58,15 @@ def test_the_view_has_the_same_columns_wherever_it_comes_from(
     from_topic = ask(spark, own, query)
     Archive(spark, own.lake_root).append(batch(spark, [at_minute(meter, 0, 0)]), 1, [])
     assert list(ask(spark, own, query)[0]) == list(from_topic[0])
+
+
+@pytest.mark.parametrize("folders", ["readings", "readings/_delta_log"])
+def test_a_lake_that_is_only_folders_is_none(
+    tmp_path: Path, stack: Settings, spark: SparkSession, folders: str
+) -> None:
+    (tmp_path / folders).mkdir(parents=True)
+    empty = stack.model_copy(update={"pipeline": PipelineSettings(lake=str(tmp_path))})
+    assert not Sources(spark, empty).has_lake()
 
 
 def test_any_topic_can_be_asked_by_its_name(

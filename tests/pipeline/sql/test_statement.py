@@ -50,7 +50,7 @@ def test_what_is_no_query_is_refused_before_spark_sees_it(text: str) -> None:
 @pytest.mark.parametrize("text", HIDDEN)
 def test_what_hides_behind_a_query_is_refused(spark: SparkSession, text: str) -> None:
     query_of(text)
-    with pytest.raises(StromError, match="Only queries can be run here, not InsertInto"):
+    with pytest.raises(StromError, match="Only queries can be run here, not INSERT;"):
         check_query(spark, text)
 
 

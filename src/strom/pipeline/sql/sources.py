@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -18,6 +18,9 @@ from strom.streams import topics
 from strom.streams.start import Kind, Start
 
 _FETCH_ROWS = "10000"
+_NO_LAKE = (
+    "PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_MISSING_DELTA_TABLE", "DELTA_SCHEMA_NOT_SET",
+)  # fmt: skip
 _META = ("key", "partition", "offset", "timestamp", "headers")
 
 
@@ -46,7 +49,13 @@ class Sources:
         self._settings = settings
 
     def has_lake(self) -> bool:
-        return DeltaTable.isDeltaTable(self.spark, self._lake)
+        try:
+            self.lake().schema  # noqa: B018 - looks for it
+        except AnalysisException as error:
+            if error.getCondition() in _NO_LAKE:
+                return False
+            raise
+        return True
 
     def lake(self) -> DataFrame:
         """Every reading that the pipeline has taken in, each once."""

@@ -17,9 +17,10 @@ _NO_ADVICE = re.compile(
     r"\s*(If necessary set|To tolerate|Please fill|If you did not)[^.]*(\.[^.\s][^.]*)*\."
 )
 _LONGEST = 300
+_GONE_CODES = ("UNAVAILABLE", "UNAUTHENTICATED")
 
 
-def as_sentence(error: BaseException) -> str:
+def as_sentence(error: BaseException, lines_before: int = 0) -> str:
     """What is wrong, and at which line and column where Spark tells."""
     text = str(error)
     conditions = [found for found in _CONDITION.finditer(text) if found[1] not in _WRAPPERS]
@@ -31,16 +32,29 @@ def as_sentence(error: BaseException) -> str:
     words = _NO_ADVICE.sub("", said[0] if said else type(error).__name__).strip().rstrip(".;: ")
     if len(words) > _LONGEST:
         words = f"{words[:_LONGEST]}…"
-    return f"{words}{_place(text)}."
+    return f"{words}{_place(text, lines_before)}."
 
 
-def refused(error: BaseException) -> StromError:
-    return StromError(f"The query cannot be run: {as_sentence(error)}")
+def refused(error: BaseException, lines_before: int = 0) -> StromError:
+    """With `lines_before` the query, so many lines that are not the user's."""
+    if is_gone(error):
+        return gone()
+    return StromError(f"The query cannot be run: {as_sentence(error, lines_before)}")
 
 
-def _place(text: str) -> str:
+def gone() -> StromError:
+    return StromError("The pipeline that was asked has ended; ask again.", exit_code=1)
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether nobody answers by Spark Connect any more, or somebody who does not know us."""
+    status = getattr(error, "_grpc_status_code", None)
+    return getattr(status, "name", None) in _GONE_CODES
+
+
+def _place(text: str, lines_before: int) -> str:
     if found := _FROM_ONE.search(text):
-        return f" (line {found[1]}, column {found[2]})"
+        return f" (line {int(found[1]) - lines_before}, column {found[2]})"
     if found := _FROM_ZERO.search(text):
-        return f" (line {found[1]}, column {int(found[2]) + 1})"
+        return f" (line {int(found[1]) - lines_before}, column {int(found[2]) + 1})"
     return ""
