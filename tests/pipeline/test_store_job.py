@@ -13,10 +13,13 @@ from strom.pipeline.lake.archive import lake_rows
 from strom.pipeline.stages import STORE_STAGES
 from strom.pipeline.store_job import GRACE_MS, StoreJob
 from strom.settings import Settings
+from strom.store.mark_tables import TABLES
+from strom.store.reads import taken_in
 from strom.streams.topics import LOAD_PROFILE
 from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading, take
 from tests.pipeline.crashing import CrashError, crash
 from tests.pipeline.expected_tables import assert_tables_are_the_function_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.stack
 HOUR = 3_600_000
@@ -70,7 +73,25 @@ def test_what_is_settled_behind_a_batch_follows_the_arrivals_and_never_a_clock_t
     ahead = time.time_ns() // 1_000_000 + 365 * 24 * HOUR
     job.process(batch(spark, numbered([reading("m2", at=ahead, import_wh=1)], 99)), 1)
     assert job.settled_ms <= time.time_ns() // 1_000_000
+    job.settle()
     assert fetch(own, "SELECT meter FROM readings_latest ORDER BY meter") == [("m1",), ("m2",)]
+
+
+def test_what_the_tables_have_is_noted_though_somebody_else_commits_to_the_lake(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    """As the upkeep of the lake does, between a batch and the time of its last reading."""
+    sent = numbered([reading(at=START + m * 60_000, import_wh=m) for m in range(3)])
+    job.process(batch(spark, sent), 0)
+    assert taken_in(own.postgres_url, TABLES) == {}
+    spark.sql(f"ALTER TABLE delta.`{own.lake_root}/readings` SET TBLPROPERTIES ('strom.test' = '1')")
+
+    def is_noted() -> bool:
+        """Each pass runs when it is due."""
+        job.tick(sent[-1].received + 60_000)
+        return taken_in(own.postgres_url, TABLES) == taken_in(own.postgres_url) == {0: 2}
+
+    until(is_noted, "the marks of the lake are those of the tables")
 
 
 def test_an_empty_batch_changes_nothing(job: StoreJob, own: Settings, spark: SparkSession) -> None:

@@ -80,6 +80,9 @@ def build_session(
     for option, value in given.items():
         builder = builder if value is None else builder.config(option, value)
     session = builder.getOrCreate()
+    _hush(
+        session, "org.apache.spark.sql.util.CaseInsensitiveStringMap"
+    )  # a line for each look into the lake's changes
     session.sparkContext.pythonExec = _executors_python(settings, session.sparkContext.pythonExec)
     return session
 
@@ -95,3 +98,9 @@ def _java_options(more: str | None) -> str:
     """Ours and more; the JVM does not start with two collectors, so one that is chosen there takes the place of ours."""
     own = [_JAVA_OPTIONS] if _CHOSEN_COLLECTOR.search(more or "") else [_JAVA_OPTIONS, _COLLECTOR]
     return " ".join([*own, *([more] if more else [])])
+
+
+def _hush(session: SparkSession, logger: str) -> None:
+    """This logger says nothing that anybody can use."""
+    log4j = session._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # there is one as long as the session is
+    log4j.core.config.Configurator.setLevel(logger, log4j.Level.ERROR)

@@ -219,11 +219,12 @@ class StoreJob:
 
     def _note_taken_in(self) -> None:
         """While nothing of the lake waits for its time, its marks are those of the tables, too."""
-        positions = {position.version for position in self._position.values()}
-        if positions == {self._version} and not self._has_unsettled() and self._noted != self._version:
+        version = self._version if self._version >= 0 else self._archive.version()
+        reached = min(position.version for position in self._position.values())
+        if reached >= version and not self._has_unsettled() and self._noted != version:
             with self._writer.work() as work:
                 save_marks(work, TABLES, load_marks(work, LAKE))
-            self._noted = self._version
+            self._noted = version
 
     def _has_unsettled(self) -> bool:
         return self._stragglers or self._newest is None or self._newest >= self.settled_ms

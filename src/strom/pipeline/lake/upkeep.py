@@ -87,7 +87,6 @@ class Upkeep:
         if days := self.trim(today):
             log.info("the lake: %d days older than lake.keep_days are removed", days)
         if self._vacuumed != today:
-            self._limit_log()
             self.vacuum()
             self._vacuumed = today
 
@@ -132,9 +131,10 @@ class Upkeep:
 
     def vacuum(self) -> None:
         """Remove files that no version within `lake.versions_hours` needs."""
-        self._table.vacuum(float(self._settings.lake.versions_hours))
+        self._limit_retention()
+        self._table.vacuum()
 
-    def _limit_log(self) -> None:
+    def _limit_retention(self) -> None:
         """The log tells of former versions as long as their files are there; with a commit every few seconds it grows fast."""
         wanted = dict.fromkeys(_RETENTIONS, f"interval {self._settings.lake.versions_hours} hours")
         if not wanted.items() <= self._table.detail().collect()[0]["properties"].items():
