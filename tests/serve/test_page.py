@@ -204,6 +204,7 @@ def test_a_fault_in_the_background_is_told(tab: Tab, page: Page) -> None:
     )
     tab.goto(page.address)
     wait_for(tab, "#line-text", "has a fault since")
+    expect(tab.locator("#line-text")).to_contain_text("has a fault since")
 
 
 def test_the_search_finds_a_meter_and_stays_in_the_address(

@@ -1,4 +1,4 @@
-"""One native pass over readings that tells every stage what it needs: a row per meter and five minutes.
+"""One native pass over the readings that are settled, for all that is made of measurements: a row per meter and five minutes.
 
 Five minutes fit both a quarter-hour and a ten-minute window. Whether each counter followed the last one normally is
 told by `lag`-like columns, so that only the meters where it did not are looked at reading by reading.
