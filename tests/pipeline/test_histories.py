@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 PARTS = (0.35, 0.0, 0.3, 0.2)  # of what is left, then all of it; 0 is a batch of one reading
 KILLED_BEFORE = (  # the marks of what the lake has got, the position of either pass
     "strom.pipeline.lake.intake.save_marks",
-    "strom.pipeline.store_job.save_position",
+    "strom.pipeline.store_job.end_step",
 )
 ENOUGH = 100  # of so many histories some have each event
 
@@ -40,7 +40,9 @@ def test_after_each_batch_the_tables_are_the_function_of_what_has_come(
     """Sometimes all is settled behind a batch, sometimes what is due; with every second seed in portions of meters."""
     seed, meters = random_histories
     own = grouped(own)
-    monkeypatch.setattr("strom.pipeline.portions.MOST_CELLS", 6 * meters if seed % 2 == 0 else 50_000)
+    monkeypatch.setattr(
+        "strom.pipeline.process.shards.MOST_LINES", 300 * meters if seed % 2 == 0 else 12_000_000
+    )
     chance, sent = random.Random(seed), arrivals(seed, meters)
     job = StoreJob(own, spark, tells=False, passes=False)
     place, before = 0, Stored()

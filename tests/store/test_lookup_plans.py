@@ -32,10 +32,6 @@ LOOKUPS: dict[str, tuple[Lookup, set[str]]] = {
         lambda work: statistics_tables.load_statistics(work, [(m, JUNE) for m in SOME]),
         {"2024_06"},
     ),
-    "unknown_slots": (
-        lambda work: statistics_tables.unknown_slots(work, [(m, JUNE + SLOT_MS) for m in SOME]),
-        {"2024_06"},
-    ),
     "load_anchors": (
         lambda work: segment_tables.load_anchors(work, [((m, IMPORT), JUNE + 1) for m in SOME]),
         {"2024_06"},

@@ -8,7 +8,6 @@ from strom.store.statistics_tables import (
     add_statistics,
     load_statistics,
     replace_statistics,
-    unknown_slots,
 )
 from strom.store.writes import Writer, array_of
 
@@ -46,7 +45,10 @@ def test_a_whole_slot_takes_the_place_of_what_is_stored(writer: Writer, meter: s
         assert load_statistics(work, [(meter, SLOT)]) == {(meter, SLOT): {"import_w": Band.of([9])}}
 
 
-def test_a_slot_without_a_row_is_unknown_one_without_bands_is_not(writer: Writer, meter: str) -> None:
+def test_the_parts_of_a_whole_slot_take_its_place_together(writer: Writer, meter: str) -> None:
     with writer.work() as work:
-        add_statistics(work, [part(meter)])
-        assert unknown_slots(work, {(meter, SLOT), (meter, 2 * SLOT)}) == {(meter, 2 * SLOT)}
+        add_statistics(work, [part(meter, import_w=[7])])
+        changed = replace_statistics(work, [part(meter, import_w=[9]), part(meter, import_w=[5, 2])])
+        assert changed == {(meter, SLOT)}
+        assert replace_statistics(work, [part(meter, import_w=[9, 5, 2])]) == set()
+        assert load_statistics(work, [(meter, SLOT)]) == {(meter, SLOT): {"import_w": Band.of([9, 5, 2])}}

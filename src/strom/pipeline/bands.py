@@ -10,7 +10,7 @@ EXACT = "decimal(20,0)"  # sums and products of hostile values do not fit 64 bit
 
 _LOWER_BITS = 31
 _LOWER = 1 << _LOWER_BITS
-_BANDS = (*(f"{direction}_p" for direction in Direction), *PHASES)  # in the order of `domain/statistics.py`
+BANDS = (*(f"{direction}_p" for direction in Direction), *PHASES)  # in the order of `domain/statistics.py`
 _PARTS = {"totals": "", "counts": "_n", "lows": "_low", "highs": "_high"}
 # Ten-minute means are made of these, too.
 _KEPT = {f"{phase}{part}" for phase in PHASES for part in ("", "_n")}
@@ -20,7 +20,7 @@ def band_columns() -> list[Column]:
     """To aggregate moments with."""
     return [
         column
-        for name in _BANDS
+        for name in BANDS
         for column in (
             _sum(name).alias(name),
             F.count(name).alias(f"{name}_n"),
@@ -39,11 +39,11 @@ def _sum(name: str) -> Column:
 def as_arrays(aggregated: DataFrame) -> DataFrame:
     """The bands as `totals`, `counts`, `lows` and `highs`, texts that Postgres reads as arrays: Python only passes them on."""
     arrays = {name: _array(name, part) for name, part in _PARTS.items()}
-    told = {f"{band}{part}" for band in _BANDS for part in _PARTS.values()}
+    told = {f"{band}{part}" for band in BANDS for part in _PARTS.values()}
     return aggregated.withColumns(arrays).drop(*(told - _KEPT))
 
 
 def _array(name: str, part: str) -> Column:
     nothing = F.lit("0" if name == "totals" else "NULL")
-    numbers = [F.coalesce(F.col(f"{band}{part}").cast("string"), nothing) for band in _BANDS]
+    numbers = [F.coalesce(F.col(f"{band}{part}").cast("string"), nothing) for band in BANDS]
     return F.concat(F.lit("{"), F.concat_ws(",", *numbers), F.lit("}"))

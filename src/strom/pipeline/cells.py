@@ -5,7 +5,6 @@ told by `lag`-like columns, so that only the meters where it did not are looked 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -15,8 +14,9 @@ from strom.domain.load_profile import Direction
 from strom.domain.run_kinds import PHASES
 from strom.domain.tariffs import TARIFF_FIELDS
 from strom.pipeline.alerts.oddities import odd_column
-from strom.pipeline.bands import EXACT, as_arrays, band_columns
+from strom.pipeline.bands import BANDS, EXACT, as_arrays, band_columns
 from strom.pipeline.limits import Limits
+from strom.pipeline.process.lines import plain
 from strom.pipeline.thousandths import thousandths
 
 CELL_MS = 300_000
@@ -32,11 +32,11 @@ FIELDS = (
 )
 
 
-def moments(readings: DataFrame) -> DataFrame:
+def moments(readings: DataFrame, shards: int) -> DataFrame:
     """One row per meter and moment: of several readings at the same `at` the largest values.
 
     Numbers only: with texts among them Spark would sort the readings here instead of hashing them. All of a meter are
-    in one partition, which every step after this needs; so little of each reading is moved there only once.
+    in one of so many partitions, which every step after this needs; so little of each reading is moved there only once.
     """
     values = {f"{direction}_c": thousandths(F.col(f"{direction}_wh")) for direction in Direction}
     values |= {f"{direction}_p": thousandths(F.col(f"{direction}_w")) for direction in Direction}
@@ -46,30 +46,22 @@ def moments(readings: DataFrame) -> DataFrame:
     }
     return (
         readings.select("meter", F.unix_millis("at").alias("t"), *_named(values))
-        .repartition("meter")
+        .repartition(shards, "meter")
         .groupBy("meter", "t")
         .agg(*(F.max(name).alias(name) for name in values))
     )
 
 
-def series(moments: DataFrame, direction: Direction, by: Sequence[str] = METER) -> DataFrame:
-    """The points of one direction's series: `t`, `v` and whether `v` is a counter."""
-    return (
-        moments.transform(lambda frame: _valued(frame, by))
-        .where(F.col(f"{direction}_v").isNotNull())
-        .select(*by, "t", F.col(f"{direction}_v").alias("v"), F.col(f"{direction}_counter").alias("counter"))
-    )
-
-
 def cells(moments: DataFrame, limits: Limits) -> DataFrame:
     """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
+    time = _after("t", moments, "since")
     return as_arrays(
         _followed(moments, limits, METER)
+        .withColumns({name: _after(name, moments, "since") for name in (*BANDS, "has_tariffs")})
         .groupBy("meter", cell_of("t"))
         .agg(
-            F.min("t").alias("first_t"),
-            F.max("t").alias("last_t"),
-            F.count("*").alias("samples"),
+            F.min(time).alias("first_t"),
+            F.max(time).alias("last_t"),
             F.max("has_tariffs").alias("has_tariffs"),
             *_stretches(),
             *band_columns(),
@@ -83,9 +75,15 @@ def series_cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) 
     return _followed(moments, limits, by).groupBy(*by, cell_of("t")).agg(*_stretches())
 
 
-def collected(cells: DataFrame) -> list[dict[str, Any]]:
-    """As dictionaries: a row of Spark goes through all its names whenever it is asked for one."""
-    return [row.asDict() for row in cells.collect()]
+def stretch_columns(direction: Direction) -> list[Column]:
+    """What a series takes from a cell, in the order of `process/folded.py`."""
+    names = ("samples", "first_t", "last_t", "first_v", "last_v", "normal", "counter")
+    return [*(F.col(f"{direction}_{name}") for name in names), plain(F.col(f"{direction}_held"))]
+
+
+def _after(name: str, frame: DataFrame, since: str) -> Column:
+    """The column where its time lies behind a bound of the meter, if the frame has such."""
+    return F.when(F.col("t") > F.col(since), F.col(name)) if since in frame.columns else F.col(name)
 
 
 def cell_of(time: str) -> Column:
@@ -122,7 +120,7 @@ def _valued(frame: DataFrame, by: Sequence[str]) -> DataFrame:
     all_of_it = _in_order(by).rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     columns: dict[str, Column] = {}
     for direction in Direction:
-        counter, power = F.col(f"{direction}_c"), F.col(f"{direction}_p")
+        counter, power = (_after(f"{direction}_{kind}", frame, f"{direction}_since") for kind in ("c", "p"))
         counted = F.max(counter.isNotNull()).over(all_of_it)
         columns[f"{direction}_counter"] = counted
         columns[f"{direction}_v"] = F.when(counted, counter).otherwise(power)

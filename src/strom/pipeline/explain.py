@@ -7,19 +7,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from strom.domain.load_profile import Direction
-from strom.pipeline import cells as native
 from strom.pipeline.fresh import fresh_readings, reached_rows
 from strom.pipeline.lake.archive import SCHEMA, Archive, lake_rows
-from strom.pipeline.latest import newest_rows
 from strom.pipeline.limits import Limits
 from strom.pipeline.message import KAFKA_SOURCE
 from strom.pipeline.normalise import normalise
-from strom.pipeline.process.arrivals import arrival_cells
-from strom.pipeline.profile import lake_moments
+from strom.pipeline.process import arrival_frames, settlement_frames
+from strom.pipeline.process.needs import SettlementNeed
 from strom.pipeline.queries import source
 from strom.pipeline.readings import typed_readings
-from strom.pipeline.registers import METER_TARIFFS, METER_TOTALS
 from strom.pipeline.side import looked_through, whole_messages
 from strom.settings import Settings
 from strom.streams import topics
@@ -79,21 +75,19 @@ def steps(spark: SparkSession, settings: Settings) -> Iterator[Step]:
     yield step_of("read", "a micro-batch of readings", fresh)
     yield step_of("marks", "how far the raw partitions have been taken in", reached_rows(fresh))
     yield step_of("archive", "rows of the lake", lake_rows(fresh))
+    shards = settings.kafka.partitions
     yield step_of(
-        "arrivals", "a row per meter and five minutes of what arrived", arrival_cells(fresh, limits)
+        "arrivals",
+        "when each meter's messages came and its newest reading, which the executors' Python takes on",
+        arrival_frames.folded(fresh, limits, shards),
     )
-    yield step_of("latest", "the newest reading of each meter", newest_rows(fresh))
-    summed = native.cells(native.moments(fresh), limits)
+    settled = settlement_frames.folded(fresh, limits, shards, has_tariffs=True)
     yield step_of(
-        "profile, watch",
-        "a row per meter and five minutes of what is settled, which the driver takes on",
-        summed,
+        "settlement", "each meter's cells of five minutes, which the executors' Python takes on", settled
     )
-    counted = native.series_cells(METER_TARIFFS.moments(fresh), limits, METER_TARIFFS.by)
-    yield step_of("tariffs", "the same of each tariff, where meters count by tariff", counted)
-    again = lake_moments(_EmptyLake(spark), {("meter", Direction.IMPORT): None}, METER_TOTALS)
-    late = native.series_cells(again, limits, METER_TOTALS.by)
-    yield step_of("late", "the same from the lake, for meters with readings that came late", late)
+    needs = {"meter": SettlementNeed(first=0, late=True)}
+    with settlement_frames.detailed(fresh, _EmptyLake(spark), needs, limits, shards) as late:
+        yield step_of("late", "the same from the lake, for meters with readings that came late", late)
 
 
 def step_of(name: str, does: str, frame: DataFrame) -> Step:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from strom.domain.tariffs import TARIFF_FIELDS
 from strom.pipeline.given import given
 from strom.pipeline.lake.archive import COLUMNS
 from strom.pipeline.late import NEVER_LATE_MS, too_late
@@ -42,6 +43,7 @@ class Reached:
     before: int
     repeated: int
     newest: int | None
+    has_tariffs: bool
 
 
 def reached_marks(fresh: DataFrame, late_ms: int = NEVER_LATE_MS, before_ms: int = -NEVER_LATE_MS) -> Reached:
@@ -53,6 +55,7 @@ def reached_marks(fresh: DataFrame, late_ms: int = NEVER_LATE_MS, before_ms: int
         sum(row["before"] for row in found),
         sum(row["count"] - row["own"] for row in found),
         max((row["newest"] for row in found), default=None),
+        any(row["has_tariffs"] for row in found),
     )
 
 
@@ -74,12 +77,13 @@ def reached_rows(
             F.count_if(F.unix_millis("at") < before_ms).alias("before"),
             F.bit_count(F.bit_or(F.expr("shiftleft(1L, cast(raw_offset & 63 AS int))"))).alias("own"),
             F.max(F.unix_millis("at")).alias("newest"),
+            F.max(F.coalesce(*TARIFF_FIELDS).isNotNull()).alias("has_tariffs"),
         )
         .groupBy(*pair)
         .agg(
             *(F.max(name).alias(name) for name in ("raw_offset", "received")),
             *(F.sum(name).alias(name) for name in ("count", "late", "before", "own")),
-            F.max("newest").alias("newest"),
+            *(F.max(name).alias(name) for name in ("newest", "has_tariffs")),
         )
     )
 

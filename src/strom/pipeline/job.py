@@ -21,7 +21,7 @@ from strom.pipeline.ending import FINISH_SECONDS, let_finish, reason_of
 from strom.pipeline.lake.upkeep import keep_up
 from strom.pipeline.queries import Trigger, refuse_if_away, start_normalise, start_side, start_store
 from strom.pipeline.session import build_session
-from strom.pipeline.shipping import ship_decoders
+from strom.pipeline.shipping import ship
 from strom.pipeline.side_job import SideJob
 from strom.pipeline.sql.user_queries import UserQueries
 from strom.pipeline.stages import NORMALISE, QUERIES, SIDE, STAGES, STORE_STAGES, with_side
@@ -61,7 +61,7 @@ class Pipeline:
             needed = 1 if until_caught_up else self._slots()
             await_slots(spark, self._settings, needed, self._stop.wait)
             if SIDE in self._stages:
-                ship_decoders(spark, self._settings)
+                ship(spark, self._settings)
             if until_caught_up:
                 return self.catch_up(spark)
             if self._settings.pipeline.warm_up:

@@ -2,19 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from strom.domain.push_interval import PushInterval
 from strom.domain.reading import time_text
-from strom.pipeline.lake.reading_text import lake_json
 from strom.pipeline.outbox import Outbox
-from strom.pipeline.series import Cell, by_owner
+from strom.pipeline.process.arrived import ArrivalCell, Arrived
 from strom.store.meter_tables import (
     Latest,
     MeterState,
@@ -28,92 +22,35 @@ from strom.store.writes import Work
 from strom.streams.topics import METERS
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-SHOWN = ("import_w", "export_w", "import_wh", "export_wh")
 
 
-def by_meter(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """The cells of each meter in order of time."""
-    return by_owner(cells, itemgetter("meter"))
-
-
-def next_state(old: MeterState | None, own: Sequence[Cell]) -> MeterState:
+def next_state(old: MeterState | None, own: Sequence[ArrivalCell]) -> MeterState:
     """The meter's state after these cells."""
     push = PushInterval(old.interval_s, old.votes) if old else PushInterval()
     # Late ones tell nothing new: what a meter did in a past that is filled in, or replayed, is not how it sends now.
-    new = [cell for cell in own if old is None or cell["first_t"] > old.newest]
+    new = [cell for cell in own if old is None or cell.first_t > old.newest]
     for cell in new:
-        if cell["samples"] > 1:
-            push = push.observe(
-                (cell["last_t"] - cell["first_t"]) / (cell["samples"] - 1), cell["samples"] - 1
-            )
-    edges = [*([old.newest] if old else []), *(cell["first_t"] for cell in new if cell["samples"] == 1)]
+        if cell.samples > 1:
+            push = push.observe((cell.last_t - cell.first_t) / (cell.samples - 1), cell.samples - 1)
+    edges = [*([old.newest] if old else []), *(cell.first_t for cell in new if cell.samples == 1)]
     for before, after in pairwise(edges):
         push = push.observe(after - before, 1)
-    newest = max([cell["last_t"] for cell in own] + ([old.newest] if old else []))
-    received = max([cell["received"] for cell in own] + ([old.received] if old else []))
+    newest = max([cell.last_t for cell in own] + ([old.newest] if old else []))
+    received = max([cell.received for cell in own] + ([old.received] if old else []))
     return MeterState(newest, received, push.seconds, push.votes)
-
-
-@dataclass(frozen=True, slots=True)
-class Newest:
-    """The JSON of a meter's newest reading, what of it the table shows, and what the newest one with a number tells."""
-
-    reading: str
-    values: Sequence[str | None]  # as `SHOWN`
-    number_at: int | None
-    meter_number: str | None
-
-
-def newest_rows(fresh: DataFrame) -> DataFrame:
-    """The readings at each meter's latest time, and at the latest for which a meter number came; few have to be looked at as a whole."""
-    timed = fresh.withColumn("t", F.unix_millis("at"))
-    numbered = F.when(F.col("meter_number").isNotNull(), F.col("t"))
-    last = timed.groupBy("meter").agg(F.max("t").alias("last_t"), F.max(numbered).alias("number_t"))
-    return (
-        timed.join(F.broadcast(last), "meter")
-        .where((F.col("t") == F.col("last_t")) | (F.col("t") == F.col("number_t")))
-        .select(
-            "meter",
-            "t",
-            "last_t",
-            "number_t",
-            "received",
-            "origin",
-            "meter_number",
-            F.array(*(F.col(name).cast("string") for name in SHOWN)).alias("shown"),
-            lake_json().alias("value"),
-        )
-    )
-
-
-def newest_readings(fresh: DataFrame) -> dict[str, Newest]:
-    """Of each meter; where several came for the same time the last one to arrive."""
-    rows = newest_rows(fresh).collect()
-    rows.sort(key=lambda row: (row["received"], row["origin"]))
-    numbers = {
-        row["meter"]: row for row in rows if row["t"] == row["number_t"] and row["meter_number"] is not None
-    }
-    found: dict[str, Newest] = {}
-    for row in rows:
-        if row["t"] == row["last_t"]:
-            number = numbers.get(row["meter"])
-            told = (None, None) if number is None else (number["t"], number["meter_number"])
-            found[row["meter"]] = Newest(row["value"], row["shown"], *told)
-    return found
 
 
 def write_latest(
     work: Work,
     outbox: Outbox,
-    cells: Mapping[str, Sequence[Cell]],
-    newest: Mapping[str, Newest],
+    meters: Mapping[str, Arrived],
     states: dict[str, MeterState],
 ) -> None:
     """Store the newest reading and the state of every touched meter."""
-    readings = [_latest(meter, own, newest[meter]) for meter, own in cells.items()]
+    readings = [_latest(each) for each in meters.values()]
     save_states(work, states)
     changed = set(save_latest(work, readings))
-    known = load_meters(work, cells)
+    known = load_meters(work, meters)
     now = {each.meter: _seen(known.get(each.meter), each, states[each.meter].interval_s) for each in readings}
     save_meters(work, {meter: seen for meter, seen in now.items() if seen != known.get(meter)})
     for reading in readings:
@@ -146,12 +83,13 @@ def _seen(old: Seen | None, reading: Latest, interval_s: int | None) -> Seen:
     )
 
 
-def _latest(meter: str, own: Sequence[Cell], newest: Newest) -> Latest:
+def _latest(arrived: Arrived) -> Latest:
+    cells, newest = arrived.cells, arrived.newest
     return Latest(
-        meter=meter,
-        at=own[-1]["last_t"],
-        received=own[-1]["newest_received"],
-        first_received=min(cell["received_first"] for cell in own),
+        meter=arrived.meter,
+        at=cells[-1].last_t,
+        received=cells[-1].newest_received,
+        first_received=min(cell.received_first for cell in cells),
         values=newest.values,
         reading=newest.reading,
         meter_number=newest.meter_number,

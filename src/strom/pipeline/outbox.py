@@ -60,6 +60,10 @@ class Outbox:
         if refused:
             raise StromError(f"Kafka refused {len(refused)} records ({refused[0]}).", exit_code=1)
 
+    def purge(self) -> None:
+        """Forget what Kafka does not have yet."""
+        self._producer.purge()
+
     def _delivered(self, error: Any, _message: Any) -> None:
         if error is not None:
             self._refused.append(str(error))

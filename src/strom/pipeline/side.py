@@ -14,6 +14,7 @@ from strom.pipeline.decoding import decoded, decoders_of
 from strom.pipeline.message import header, told_source
 from strom.pipeline.normalise import and_headers, reading_headers, refusal
 from strom.pipeline.readings import parts_of_origin, plausible_arrival
+from strom.pipeline.shipped import Shipped
 from strom.streams import topics
 
 _DECODED = "struct<reason:string,detail:string,meter:string,reading:binary>"
@@ -25,7 +26,7 @@ def whole_messages(records: DataFrame, dialects: Mapping[str, Dialect] = DIALECT
 
     The order of the records stays: those of one raw partition must reach `readings` in it.
     """
-    decode = F.udf(partial(decoded, decoders_of(dialects)), _DECODED, useArrow=False)
+    decode = F.udf(Shipped(partial(decoded, decoders_of(dialects))), _DECODED, useArrow=False)
     found = (
         _placed(records)
         .where(f"{_IS_OURS} AND part IS NULL")

@@ -1,7 +1,7 @@
 """Takes micro-batches of `readings` into the lake, and from there into the tables and the topics, each reading once.
 
 The lake has a reading first. Two passes go over it at their own pace: one over what arrived, one over what is settled.
-Each commits its rows together with its position in the lake; Kafka confirms what is published before that.
+Their work is divided among the executors; this is the driver's part: when a pass runs, from where to where.
 """
 
 import threading
@@ -24,9 +24,8 @@ from strom.pipeline.lake.intake import Intake
 from strom.pipeline.late import counts, set_aside, take_back, too_late
 from strom.pipeline.limits import Limits
 from strom.pipeline.outbox import Outbox, SilentOutbox
-from strom.pipeline.process.arrivals import ArrivalsPass
 from strom.pipeline.process.pace import DutyCycle
-from strom.pipeline.process.settlement import SettlementPass
+from strom.pipeline.process.passes import Passes
 from strom.pipeline.readings import ALL_FIELDS
 from strom.pipeline.stages import STORE_STAGES, with_needed
 from strom.pipeline.strangers import Strangers
@@ -36,8 +35,11 @@ from strom.store.position_tables import (
     ARRIVALS,
     SETTLEMENT,
     LakePosition,
+    Step,
+    begin_step,
+    end_step,
+    is_interrupted,
     load_position,
-    save_position,
 )
 from strom.store.schema import ensure_schema
 from strom.store.writes import PIPELINE, Work, Writer
@@ -52,7 +54,8 @@ class StoreJob:
 
     `tells`: whether the topics are told. `by_arrival`: whether readings come in the order of their arrival, as they do
     live. `passes`: whether the passes run behind batches whenever they are due, or only by `settle`. `alone` leaves out
-    the stages that the given ones need, and with them the lake: enough to measure one while nothing comes late.
+    the stages that the given ones need, and with them the lake: enough to measure one while nothing comes late. By `clock`
+    (seconds) it is told when the passes are due.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class StoreJob:
         by_arrival: bool = True,
         passes: bool = True,
         alone: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stages = tuple(stages) if alone else with_needed(stages)
         self._job = "+".join(self.stages)
@@ -75,10 +79,11 @@ class StoreJob:
         self._writer = Writer(settings.postgres_url, PIPELINE)
         self._intake = Intake(self._archive, self._writer, self._late_ms)
         watches = "watch" in self.stages
-        self._arrivals = ArrivalsPass(self._limits, self._archive, watches=watches, by_arrival=by_arrival)
-        self._settlement = SettlementPass(self._limits, self._archive, watches=watches)
-        self._arrivals_pace = DutyCycle(share=0.25, most_seconds=30)
-        self._settlement_pace = DutyCycle(share=0.15)
+        self._over = Passes(
+            settings, self._archive, self._writer, watches=watches, tells=tells, by_arrival=by_arrival
+        )
+        self._arrivals_pace = DutyCycle(share=0.25, most_seconds=30, clock=clock)
+        self._settlement_pace = DutyCycle(share=0.15, clock=clock)
         self._passes = passes
         self.strangers = Strangers(spark, settings)
         self._lock = threading.Lock()
@@ -102,6 +107,7 @@ class StoreJob:
         self._newest = None
         self._stragglers = True  # readings may have come behind the settlement
         self._too_late = True  # readings to be set aside may have come
+        self._tariffs_ms: int | None = None  # before it readings may count by tariff; None: any may
 
     @property
     def fields(self) -> Sequence[str]:
@@ -160,27 +166,32 @@ class StoreJob:
     ) -> None:
         """Take in readings that the lake holds, whether the tables have them or not: the same code, no positions.
 
-        `read` is asked when nobody else writes these tables any more; `also` ends the same transaction. With
-        `only_settled` the readings whose time has not come go on waiting.
+        `read` is asked when nobody else writes these tables any more; `also` ends the work. With `only_settled` the
+        readings whose time has not come go on waiting.
         """
-        with self._lock, self._writer.exclusive(), held(read()) as readings:
-            _, late = counts(readings, self._late_ms)
+        with self._lock, self._writer.exclusive():
+            self._end_interrupted()
+            with held(read()) as readings:
+                self._take_again(readings, only_settled=only_settled)
             with self._writer.work() as work:
-                until = load_position(work, SETTLEMENT).settled_ms if only_settled else None
-                take_back(work, readings, self._late_ms)
-                if late:
-                    set_aside(work, readings, self._late_ms)
-                timely = readings.where(~too_late(self._late_ms)) if late else readings
-                self._arrivals.evaluate(work, self._outbox, timely)
-                with self._archive.until(until):
-                    due = timely if until is None else timely.where(F.unix_millis("at") < until)
-                    self._settlement.evaluate(work, self._outbox, due, again=True)
-                self._outbox.confirm()
                 also(work)
+
+    def _take_again(self, readings: DataFrame, *, only_settled: bool) -> None:
+        _, late = counts(readings, self._late_ms)
+        with self._writer.work() as work:
+            until = load_position(work, SETTLEMENT).settled_ms if only_settled else None
+            take_back(work, readings, self._late_ms)
+            if late:
+                set_aside(work, readings, self._late_ms)
+        timely = readings.where(~too_late(self._late_ms)) if late else readings
+        self._over.arrivals(self._beside(f"{ARRIVALS}-again"), timely)
+        with self._archive.seen(until_ms=until):
+            due = timely if until is None else timely.where(F.unix_millis("at") < until)
+            self._over.settlement(self._beside(f"{SETTLEMENT}-again"), due, again=True)
 
     def told(self) -> dict[str, int]:
         """How many records each topic was told."""
-        return dict(self._outbox.told)
+        return dict(self._outbox.told + self._over.told)
 
     def close(self) -> None:
         self._writer.close()
@@ -192,6 +203,8 @@ class StoreJob:
         self._arrived = max(self._arrived, appended.arrived or 0)
         self._stragglers = self._stragglers or appended.before > 0
         self._too_late = self._too_late or appended.too_late > 0
+        if appended.has_tariffs and self._tariffs_ms is not None:
+            self._tariffs_ms = max(self._tariffs_ms, self.settled_ms, appended.newest or 0)
         if self._newest is not None:
             self._newest = max(self._newest, appended.newest or 0)
         self._version = self._archive.version()
@@ -236,48 +249,76 @@ class StoreJob:
 
     def _pass_arrivals(self) -> None:
         """Take what the lake got since the last time."""
-        if "latest" not in self.stages:
-            return
-        version = self._archive.version()
-        with self._passing(ARRIVALS, self._arrivals_pace) as (work, before):
-            if before.version == version:
-                return
-            readings = self._archive.added(before.version, version)
-            if self._too_late:
-                set_aside(work, readings, self._late_ms)
-                readings = readings.where(~too_late(self._late_ms))
-            self._arrivals.evaluate(work, self._outbox, readings)
-            self._reach(work, ARRIVALS, LakePosition(version))
-        self._too_late = False
+        target = LakePosition(self._archive.version())
+        if "latest" in self.stages and self._position[ARRIVALS] != target:
+            with self._timed(self._arrivals_pace):
+                self._advance(ARRIVALS, target)
+            self._too_late = False
 
     def _settle(self, until_ms: int | None) -> None:
         """Settle what lies before this time; None: all that is there."""
         if "profile" not in self.stages:
             return
-        version = self._archive.version()
-        with self._passing(SETTLEMENT, self._settlement_pace) as (work, before):
-            if self._newest is None:
-                self._newest = self._archive.newest_since(before.settled_ms)
-            until = max(before.settled_ms, self._newest + 1 if until_ms is None else until_ms)
-            readings = self._archive.unsettled(before, version, until, stragglers=self._stragglers)
-            with self._archive.until(until):
-                self._settlement.evaluate(work, self._outbox, readings)
-            self._reach(work, SETTLEMENT, LakePosition(version, until))
+        before = self._position[SETTLEMENT]
+        if self._newest is None:
+            self._newest = self._archive.newest_since(before.settled_ms)
+        if self._tariffs_ms is None:
+            self._tariffs_ms = self._newest
+        until = max(before.settled_ms, self._newest + 1 if until_ms is None else until_ms)
+        with self._timed(self._settlement_pace):
+            self._advance(SETTLEMENT, LakePosition(self._archive.version(), until))
         self._stragglers = False
 
-    @contextmanager
-    def _passing(self, name: str, pace: DutyCycle) -> Iterator[tuple[Work, LakePosition]]:
-        """A transaction, and the position that the pass goes on from."""
-        began = time.monotonic()
-        with self._writer.work() as work:
-            yield work, load_position(work, name)
-        pace.ran(time.monotonic() - began)
+    def _advance(self, name: str, target: LakePosition) -> None:
+        """Bring a pass to this position; a step that was interrupted is ended first."""
+        while True:
+            with self._writer.work() as work:
+                step = begin_step(work, name, target, self._over.shards)
+            self._take(step)
+            if self._position[name] == target:
+                return
 
-    def _reach(self, work: Work, name: str, position: LakePosition) -> None:
-        """What was written is committed together with the position that it reaches, when Kafka has what was published."""
-        self._outbox.confirm()
-        save_position(work, name, position)
-        self._position[name] = position
+    def _end_interrupted(self) -> None:
+        for name in self._position:
+            with self._writer.work() as work:
+                step = begin_step(work, name, None, 1) if is_interrupted(work, name) else None
+            if step is not None:
+                self._take(step)
+
+    def _take(self, step: Step) -> None:
+        """One step of a pass to its end."""
+        assert step.target is not None  # noqa: S101 - it leads somewhere
+        version = step.target.version
+        if step.name == ARRIVALS:
+            with self._archive.seen(version):
+                self._take_arrived(step, self._archive.added(step.before.version, version))
+        else:
+            until = step.target.settled_ms
+            with self._archive.seen(version, until):
+                readings = self._archive.unsettled(step.before, version, until, stragglers=self._stragglers)
+                has_tariffs = self._tariffs_ms is None or step.before.settled_ms <= self._tariffs_ms
+                self._over.settlement(step, readings, has_tariffs=has_tariffs)
+        with self._writer.work() as work:
+            end_step(work, step)
+        self._position[step.name] = step.target
+
+    def _take_arrived(self, step: Step, readings: DataFrame) -> None:
+        if self._too_late:
+            with self._writer.work() as work:
+                set_aside(work, readings, self._late_ms)
+            readings = readings.where(~too_late(self._late_ms))
+        self._over.arrivals(step, readings)
+
+    def _beside(self, name: str) -> Step:
+        """A step of readings that are taken in whatever the positions are; a pass of its own to the tables."""
+        with self._writer.work() as work:
+            return begin_step(work, name, None, self._over.shards)
+
+    @contextmanager
+    def _timed(self, pace: DutyCycle) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        pace.ran(time.monotonic() - began)
 
     def _take_alone(self, batch: DataFrame) -> int:
         """Without a lake: what comes is settled at once."""
@@ -286,9 +327,8 @@ class StoreJob:
         with held(fresh_readings(batch, before)) as fresh:
             reached = reached_marks(fresh, self._late_ms)
             readings = each_once(fresh) if reached.repeated else fresh
+            self._over.settlement(self._beside(f"{SETTLEMENT}-alone"), readings)
             with self._writer.work() as work:
-                self._settlement.evaluate(work, self._outbox, readings)
-                self._outbox.confirm()
                 save_marks(work, self._job, reached.marks)
         return reached.count
 

@@ -1,21 +1,11 @@
-"""Quarter-hours of the meters that count by tariff: a second pass over what a batch brought of them, if anything.
-
-Most meters send no tariff registers; for those all of it is one flag in the cells.
-"""
+"""Quarter-hours and gaps of the meters that count by tariff; most send no tariff registers."""
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame
-
 from strom.domain.slots import expected_samples
 from strom.domain.tariffs import Tariff
-from strom.pipeline import cells as native
 from strom.pipeline import halves
-from strom.pipeline.lake.archive import Archive
-from strom.pipeline.limits import Limits
-from strom.pipeline.profile import update_series
-from strom.pipeline.registers import METER_TARIFFS
-from strom.pipeline.series import Cell, Update
+from strom.pipeline.series import Update
 from strom.store import tariff_tables as tables
 from strom.store.profile_tables import StoredRow
 from strom.store.writes import Work
@@ -23,22 +13,11 @@ from strom.store.writes import Work
 Intervals = Mapping[str, int | None]  # of each meter
 
 
-def update_tariffs(
-    work: Work,
-    readings: DataFrame,
-    cells: Sequence[Cell],
-    archive: Archive,
-    limits: Limits,
-    intervals: Intervals,
-) -> None:
+def write_tariffs(work: Work, updates: Sequence[Update], intervals: Intervals) -> None:
     """Bring the quarter-hours and gaps of every touched tariff up to date."""
-    if not any(cell["has_tariffs"] for cell in cells):
-        return
-    moments = METER_TARIFFS.moments(readings)
-    own = native.collected(native.series_cells(moments, limits, METER_TARIFFS.by))
-    updates = update_series(work, moments, own, archive, limits, METER_TARIFFS)
-    _write_rows(work, updates, intervals)
-    _write_gaps(work, updates)
+    if updates:
+        _write_rows(work, updates, intervals)
+        _write_gaps(work, updates)
 
 
 def _write_rows(work: Work, updates: Sequence[Update], intervals: Intervals) -> None:

@@ -12,14 +12,12 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from strom.pipeline import cells as native
 from strom.pipeline.fresh import fresh_readings, reached_rows
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
-from strom.pipeline.latest import newest_rows
 from strom.pipeline.limits import Limits
 from strom.pipeline.normalise import normalise
-from strom.pipeline.process.arrivals import arrival_cells
+from strom.pipeline.process import arrival_frames, settlement_frames
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.stages import NORMALISE, STORE_STAGES
 from strom.pipeline.synthetic import as_raw, as_records, messages
@@ -61,9 +59,9 @@ def _take_in(records: DataFrame, archive: Archive, settings: Settings) -> None:
         archive.append(fresh, _MESSAGES, [])
     version = archive.version()
     arrived = archive.added(version - 1, version)
-    _run(arrival_cells(arrived, limits))
-    _run(newest_rows(arrived))
-    _run(native.cells(native.moments(archive.rows()), limits))
+    shards = settings.kafka.partitions
+    _run(arrival_frames.folded(arrived, limits, shards))
+    _run(settlement_frames.folded(archive.rows(), limits, shards, has_tariffs=False))
 
 
 def _run(frame: DataFrame) -> None:

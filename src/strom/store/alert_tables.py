@@ -6,7 +6,7 @@ from typing import Any
 
 from strom.domain.alerts import Alert
 from strom.store.profile_tables import millis, moment
-from strom.store.writes import Work, array_of, columns_of
+from strom.store.writes import Work, array_of, columns_of, texts_of
 
 _FIELDS = "a.meter, a.kind, a.part, a.started, a.ended, a.value, a.threshold, a.severe, a.text"
 
@@ -44,7 +44,7 @@ def load_open(work: Work, kind: str, meters: Iterable[str]) -> list[Alert]:
     found = work.rows(
         f"SELECT a.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL (SELECT {_FIELDS} FROM alerts a "  # noqa: S608
         "WHERE a.meter = k.meter AND a.ended IS NULL AND a.kind = %s OFFSET 0) a",
-        *(list(meters), kind),
+        *(texts_of(meters), kind),
     )
     return [_alert(row) for row in found]
 

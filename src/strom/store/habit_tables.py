@@ -5,11 +5,10 @@ The subqueries are LATERAL so that Postgres goes through the index for each span
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
 
 from strom.domain.habits import Span
 from strom.store.profile_tables import millis
-from strom.store.writes import Work, columns_of
+from strom.store.writes import Work, columns_of, texts_of
 
 SpanKey = tuple[str, int]  # meter and start of the span
 
@@ -27,7 +26,7 @@ def last_slots(work: Work, meters: Iterable[str]) -> dict[str, int]:
     found = work.rows(
         "SELECT k.meter, x.start FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL ("
         "SELECT l.start FROM load_profile l WHERE l.meter = k.meter ORDER BY l.start DESC LIMIT 1) x",
-        list(meters),
+        texts_of(meters),
     )
     return {meter: millis(start) for meter, start in found}
 
@@ -86,7 +85,7 @@ def exporters(work: Work, spans: Iterable[tuple[str, Span]]) -> set[str]:
     return {meter for (meter,) in found}
 
 
-def _spans(spans: Iterable[tuple[str, Span]]) -> list[list[Any]]:
+def _spans(spans: Iterable[tuple[str, Span]]) -> list[str]:
     return columns_of(((meter, since, until) for meter, (since, until) in spans), 3)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from strom.domain.silences import QuietLimits
 from strom.store.profile_tables import millis, moment
-from strom.store.writes import Work
+from strom.store.writes import Work, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def load_states(work: Work, meters: Iterable[str]) -> dict[str, MeterState]:
     found = work.rows(
         "SELECT s.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL ("
         "SELECT meter, newest, received, interval_s, votes FROM meter_states m WHERE m.meter = k.meter OFFSET 0) s",
-        list(meters),
+        texts_of(meters),
     )
     return {meter: MeterState(*rest) for meter, *rest in found}
 
@@ -93,7 +93,7 @@ def load_meters(work: Work, meters: Iterable[str]) -> dict[str, Seen]:
     """What the pipeline knows of these meters, as far as it has seen them or people have entered them."""
     found = work.rows(
         "SELECT meter, meter_number, number_at, interval_s, first_seen FROM meters WHERE meter = ANY(%s)",
-        list(meters),
+        texts_of(meters),
     )
     return {
         meter: Seen(number, _millis(number_at), interval, _millis(first_seen))

@@ -1,9 +1,14 @@
-"""How far each pass over the lake is, and each meter: what is settled is in the tables, the rest waits in the lake."""
+"""How far each pass over the lake is, and each meter: what is settled is in the tables, the rest waits in the lake.
+
+A pass goes in steps, from one position to the next. A step is divided into shards, each of which commits its rows
+together with the note that it has arrived; a step that was interrupted is gone on with to the very same position.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from strom.store.writes import Work
+from strom.errors import StromError
+from strom.store.writes import Work, texts_of
 
 ARRIVALS, SETTLEMENT = "arrivals", "settlement"  # the passes
 NOTHING_SETTLED = -(2**62)  # before every time
@@ -18,6 +23,17 @@ class LakePosition:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One attempt at a step of a pass; `target` is None where nothing is noted but what the tables themselves tell."""
+
+    name: str
+    before: LakePosition
+    target: LakePosition | None
+    shards: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """The time of a meter's newest settled reading."""
 
@@ -25,20 +41,118 @@ class Settled:
 
 
 def load_position(work: Work, name: str) -> LakePosition:
+    """Where the last step that is complete has led."""
     found = work.rows("SELECT version, settled FROM lake_positions WHERE pass = %s", name)
     return LakePosition(*found[0]) if found else LakePosition()
 
 
 def save_position(work: Work, name: str, position: LakePosition) -> None:
+    """A step that was under way is given up."""
     work.execute(
-        "INSERT INTO lake_positions VALUES (%s, %s, %s) "
-        "ON CONFLICT (pass) DO UPDATE SET version = excluded.version, settled = excluded.settled",
+        "INSERT INTO lake_positions VALUES (%s, %s, %s) ON CONFLICT (pass) DO UPDATE SET version = excluded.version, "
+        "settled = excluded.settled, next_version = NULL, next_settled = NULL, shards = NULL",
         *(name, position.version, position.settled_ms),
     )
 
 
+def begin_step(work: Work, name: str, target: LakePosition | None, shards: int) -> Step:
+    """An attempt at the step that was interrupted, if there is one, else at one that leads to `target`.
+
+    Whoever is still at work on an earlier attempt commits first or not at all.
+    """
+    nothing = LakePosition()
+    work.execute(
+        "INSERT INTO lake_positions VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        *(name, nothing.version, nothing.settled_ms),
+    )
+    ((version, settled, to_version, to_settled, of, epoch),) = work.rows(
+        "UPDATE lake_positions SET epoch = epoch + 1 WHERE pass = %s "
+        "RETURNING version, settled, next_version, next_settled, shards, epoch",
+        name,
+    )
+    before = LakePosition(version, settled)
+    if to_version is not None:
+        return Step(name, before, LakePosition(to_version, to_settled), of, epoch)
+    if target is not None:
+        work.execute(
+            "UPDATE lake_positions SET next_version = %s, next_settled = %s, shards = %s WHERE pass = %s",
+            *(target.version, target.settled_ms, shards, name),
+        )
+    work.execute("DELETE FROM waiting_meters WHERE pass = %s", name)
+    return Step(name, before, target, shards, epoch)
+
+
+def is_interrupted(work: Work, name: str) -> bool:
+    """Whether a step has begun and not ended."""
+    return bool(work.rows("SELECT FROM lake_positions WHERE pass = %s AND next_version IS NOT NULL", name))
+
+
+def end_step(work: Work, step: Step) -> None:
+    """All of its shards have arrived, and nobody waits."""
+    if step.target is not None:
+        save_position(work, step.name, step.target)
+
+
+def enter_step(work: Work, step: Step) -> None:
+    """What follows in this transaction belongs to the step; an attempt that another one has followed is refused."""
+    found = work.rows("SELECT epoch FROM lake_positions WHERE pass = %s FOR SHARE", step.name)
+    if found != [(step.epoch,)]:
+        raise StromError(
+            "another pipeline has taken over; what was under way here was left to it.", exit_code=1
+        )
+
+
+def has_arrived(work: Work, step: Step, shard: int) -> bool:
+    """Whether this shard was committed, by an attempt whose end nobody heard of."""
+    if step.target is None:
+        return False
+    found = work.rows(
+        "SELECT version, settled FROM lake_shards WHERE pass = %s AND shard = %s FOR UPDATE", step.name, shard
+    )
+    return found == [(step.target.version, step.target.settled_ms)]
+
+
+def arrive(work: Work, step: Step, shard: int) -> None:
+    """Note with its rows that the shard has them."""
+    if step.target is not None:
+        work.execute(
+            "INSERT INTO lake_shards VALUES (%s, %s, %s, %s) ON CONFLICT (pass, shard) DO UPDATE "
+            "SET version = excluded.version, settled = excluded.settled",
+            *(step.name, shard, step.target.version, step.target.settled_ms),
+        )
+
+
+def save_waiting(work: Work, step: Step, needs: Mapping[str, str]) -> None:
+    """Meters of this step that are not done yet, with what they need."""
+    if needs:
+        work.execute(
+            "INSERT INTO waiting_meters SELECT %s, u.* FROM unnest(%s::text[], %s::text[]) AS u "
+            "ON CONFLICT (pass, meter) DO UPDATE SET need = excluded.need",
+            *(step.name, texts_of(needs), texts_of(needs.values())),
+        )
+
+
+def load_waiting(work: Work, step: Step, most: int) -> dict[str, str]:
+    """At most so many of them."""
+    return dict(
+        work.rows(
+            "SELECT meter, need FROM waiting_meters WHERE pass = %s ORDER BY meter LIMIT %s", step.name, most
+        )
+    )
+
+
+def take_waiting(work: Work, step: Step, meters: Iterable[str]) -> dict[str, str]:
+    """Those of these meters that still wait; they do no longer when this is committed."""
+    return dict(
+        work.rows(
+            "DELETE FROM waiting_meters WHERE pass = %s AND meter = ANY(%s) RETURNING meter, need",
+            *(step.name, texts_of(meters)),
+        )
+    )
+
+
 def load_settled(work: Work, meters: Iterable[str]) -> dict[str, Settled]:
-    found = work.rows("SELECT meter, newest FROM settled_meters WHERE meter = ANY(%s)", list(meters))
+    found = work.rows("SELECT meter, newest FROM settled_meters WHERE meter = ANY(%s)", texts_of(meters))
     return {meter: Settled(newest) for meter, newest in found}
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from strom.domain.load_profile import Direction, Half, Row
 from strom.domain.segments import Quality
@@ -50,7 +49,7 @@ def millis(time: datetime) -> int:
     return (time - _EPOCH) // timedelta(milliseconds=1)
 
 
-def meter_times(keys: Iterable[tuple[str, int]]) -> list[list[Any]]:
+def meter_times(keys: Iterable[tuple[str, int]]) -> list[str]:
     """The values of `METER_TIMES`."""
     return columns_of(keys, 2)
 

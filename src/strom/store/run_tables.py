@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from strom.domain.runs import Run
-from strom.store.writes import Work, columns_of
+from strom.store.writes import Work, columns_of, texts_of
 
 Key = tuple[str, str, str]  # meter, kind, part
 
@@ -15,7 +15,7 @@ def load_open_runs(work: Work, meters: Iterable[str]) -> dict[Key, Run]:
     found = work.rows(
         f"SELECT r.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL (SELECT {_FIELDS} FROM runs r "  # noqa: S608
         "WHERE r.meter = k.meter AND r.until IS NULL OFFSET 0) r",
-        list(meters),
+        texts_of(meters),
     )
     return {(meter, kind, part): Run(*rest) for meter, kind, part, *rest in found}
 

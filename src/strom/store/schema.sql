@@ -197,6 +197,26 @@ CREATE TABLE IF NOT EXISTS lake_positions (      -- how far each pass over the l
     version        bigint NOT NULL,              -- readings of later versions of the lake are not taken in yet
     settled        bigint NOT NULL               -- readings with `at` before it are settled, those from it on wait for their time
 );
+ALTER TABLE lake_positions
+    ADD COLUMN IF NOT EXISTS next_version bigint,              -- where the step under way leads; null between two steps
+    ADD COLUMN IF NOT EXISTS next_settled bigint,
+    ADD COLUMN IF NOT EXISTS shards integer,                   -- how many it is divided into
+    ADD COLUMN IF NOT EXISTS epoch bigint NOT NULL DEFAULT 0;  -- grows with each attempt; only the newest one may write
+
+CREATE TABLE IF NOT EXISTS lake_shards (         -- the shards that have reached the end of the step under way
+    pass           text NOT NULL,
+    shard          integer NOT NULL,
+    version        bigint NOT NULL,
+    settled        bigint NOT NULL,
+    PRIMARY KEY (pass, shard)
+);
+
+CREATE TABLE IF NOT EXISTS waiting_meters (      -- meters of the step under way that need more of the lake than the others
+    pass           text NOT NULL,
+    meter          text NOT NULL,
+    need           text NOT NULL,                -- as JSON
+    PRIMARY KEY (pass, meter)
+);
 
 CREATE TABLE IF NOT EXISTS settled_meters (      -- up to where a meter's readings are settled
     meter          text PRIMARY KEY,

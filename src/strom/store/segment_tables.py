@@ -7,8 +7,8 @@ from typing import Any
 from strom.domain.acceptance import Point
 from strom.domain.load_profile import Direction
 from strom.domain.segments import Border, Measure, Segment
-from strom.domain.tariffs import TARIFFS, Owner, Tariff
-from strom.store.writes import Work, array_of, columns_of
+from strom.domain.tariffs import TARIFFS, Owner, Tariff, meter_of
+from strom.store.writes import Work, array_of, columns_of, texts_of
 
 Key = tuple[Owner, Direction]
 
@@ -59,7 +59,7 @@ def load_tails(work: Work, meters: Iterable[str]) -> dict[Key, Tail]:
             WHERE g.meter = s.meter AND g.direction = s.direction AND g.slot = s.tail OFFSET 0
         ) g
         """,  # noqa: S608 - the names above
-        list(meters),
+        texts_of(meters),
     )
     return {
         _key(meter, direction): Tail(Measure(measure), seen, _points(pending), _segment(segment))
@@ -127,12 +127,14 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
     )
 
 
-def _names(key: Key) -> tuple[str, str]:
-    """Meter and direction, as the tables name a series."""
+def series_name(key: Key) -> str:
+    """The column `direction`."""
     owner, direction = key
-    if isinstance(owner, Tariff):
-        return owner.meter, f"{direction}_t{owner.number}"
-    return owner, direction.value
+    return f"{direction}_t{owner.number}" if isinstance(owner, Tariff) else str(direction)
+
+
+def _names(key: Key) -> tuple[str, str]:
+    return meter_of(key[0]), series_name(key)
 
 
 def _key(meter: str, direction: str) -> Key:

@@ -17,16 +17,17 @@ def _each(expression: str) -> str:
     return f"ARRAY[{', '.join(expression.format(place) for place in range(1, len(QUANTITIES) + 1))}]"
 
 
-_ADD = f"""
-    INSERT INTO slot_statistics AS s
+_NEW = f"""
     SELECT meter, start, {_each("sum(totals[{}])")}, {_each("sum(counts[{}])")}, {_each("min(lows[{}])")}, {_each("max(highs[{}])")}
-    FROM new_statistics GROUP BY meter, start
+    FROM new_statistics GROUP BY meter, start"""  # noqa: S608  nothing in it comes from outside
+_ADD = f"""
+    INSERT INTO slot_statistics AS s {_NEW}
     ON CONFLICT (meter, start) DO UPDATE SET
         totals = {_each("s.totals[{0}] + excluded.totals[{0}]")},
         counts = {_each("s.counts[{0}] + excluded.counts[{0}]")},
         lows = {_each("least(s.lows[{0}], excluded.lows[{0}])")},
         highs = {_each("greatest(s.highs[{0}], excluded.highs[{0}])")}
-    """  # noqa: S608  nothing in it comes from outside
+    """
 
 
 def load_statistics(work: Work, keys: Iterable[Key]) -> dict[Key, Statistics]:
@@ -46,30 +47,19 @@ def load_statistics(work: Work, keys: Iterable[Key]) -> dict[Key, Statistics]:
     }
 
 
-def unknown_slots(work: Work, keys: Iterable[Key]) -> set[Key]:
-    """Those that have no row."""
-    found = work.rows(
-        f"SELECT k.meter, k.start FROM {METER_TIMES} LEFT JOIN LATERAL ("  # noqa: S608  nothing in it comes from outside
-        "SELECT true AS known FROM slot_statistics s WHERE s.meter = k.meter AND s.start = k.start OFFSET 0) s "
-        "ON true WHERE s.known IS NULL",
-        *meter_times(keys),
-    )
-    return {(meter, millis(start)) for meter, start in found}
-
-
 def add_statistics(work: Work, parts: Sequence[Part]) -> None:
     """Add parts of slots, which have no moment in common with each other or with what is stored."""
     _stage(work, parts)
     work.execute(_ADD)
 
 
-def replace_statistics(work: Work, slots: Sequence[Part]) -> set[Key]:
-    """Store these whole slots in place of what is there; returns those that are others now."""
-    if not slots:
+def replace_statistics(work: Work, parts: Sequence[Part]) -> set[Key]:
+    """Store slots of which these are all parts in place of what is there; returns those that are others now."""
+    if not parts:
         return set()
-    _stage(work, slots)
+    _stage(work, parts)
     found = work.rows(
-        "INSERT INTO slot_statistics AS s SELECT * FROM new_statistics ON CONFLICT (meter, start) DO UPDATE SET "
+        f"INSERT INTO slot_statistics AS s {_NEW} ON CONFLICT (meter, start) DO UPDATE SET "
         "totals = excluded.totals, counts = excluded.counts, lows = excluded.lows, highs = excluded.highs "
         "WHERE (s.totals, s.counts, s.lows, s.highs) IS DISTINCT FROM "
         "(excluded.totals, excluded.counts, excluded.lows, excluded.highs) RETURNING s.meter, s.start"

@@ -22,7 +22,7 @@ from strom.store.writes import PIPELINE, WORK_LOCK, Work
 # Every table of schema.sql is in one of the two lists.
 REPLAYED = (
     "meters", "readings_latest", "load_profile", "slot_statistics", "gaps", "tariff_profile", "tariff_gaps", "alerts",
-    "late_readings", "pipeline_marks", "lake_positions", "settled_meters", "meter_states", "profile_series", "profile_segments", "voltage_windows", "runs", "clock_windows",
+    "late_readings", "pipeline_marks", "lake_positions", "lake_shards", "waiting_meters", "settled_meters", "meter_states", "profile_series", "profile_segments", "voltage_windows", "runs", "clock_windows",
     "pipeline_replays",
 )  # fmt: skip
 KEPT = ("alert_deliveries", "alert_outlets")

@@ -1,7 +1,6 @@
 """Quarter-hours and gaps of tariffs as the tables hold them: those of a meter's totals with one key column more."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from strom.domain.tariffs import Tariff
 from strom.store.profile_tables import (
@@ -91,5 +90,5 @@ def save_gaps(work: Work, gaps: Mapping[GapKey, GapHalves]) -> None:
     )
 
 
-def _tariff_times(keys: Iterable[RowKey]) -> list[list[Any]]:
+def _tariff_times(keys: Iterable[RowKey]) -> list[str]:
     return columns_of(((*tariff, start) for tariff, start in keys), 3)

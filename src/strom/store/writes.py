@@ -23,13 +23,23 @@ PIPELINE = "strom-pipeline"  # how the server shows connections that write what 
 
 
 def array_of(numbers: Iterable[int | None]) -> str:
-    """As an array is written into a staged table: the driver would take several times as long."""
-    return "{" + ",".join("NULL" if number is None else str(number) for number in numbers) + "}"
+    """As Postgres reads an array: the driver would take several times as long to write it."""
+    return "{" + ",".join(["NULL" if number is None else str(number) for number in numbers]) + "}"
 
 
-def columns_of(rows: Iterable[Sequence[Any]], width: int) -> list[list[Any]]:
-    """Rows as one array for each column, as `unnest` takes them."""
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
+def texts_of(texts: Iterable[str]) -> str:
+    """The same of texts, in none of which Postgres could keep a NUL."""
+    listed = list(texts)
+    escaped = "\0".join(listed).replace("\\", r"\\").replace('"', r"\"").replace("\0", '","')
+    return f'{{"{escaped}"}}' if listed else "{}"
+
+
+def columns_of(rows: Iterable[Sequence[Any]], width: int) -> list[str]:
+    """Rows of texts and numbers as one array for each column, as `unnest` takes them."""
+    columns = list(zip(*rows, strict=True)) or [()] * width
+    return [
+        texts_of(column) if column and isinstance(column[0], str) else array_of(column) for column in columns
+    ]
 
 
 class Work:
@@ -108,13 +118,22 @@ class Writer:
             raise StromError(
                 "the connection to Postgres was lost; what was under way is done again.", exit_code=1
             )
+        with self._transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s, hashtext(current_schema()))", (WORK_LOCK,))
+            yield Work(connection, self._url)
+
+    @contextmanager
+    def part(self) -> Iterator[Work]:
+        """A transaction of its own within the work of somebody who keeps all others out."""
+        with self._transaction() as connection:
+            yield Work(connection, self._url)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection]:
         connection = self._ready()
         try:
             with connection.transaction():
-                connection.execute(
-                    "SELECT pg_advisory_xact_lock(%s, hashtext(current_schema()))", (WORK_LOCK,)
-                )
-                yield Work(connection, self._url)
+                yield connection
         except psycopg.errors.CheckViolation:
             forget_partitions()  # the month may be one that another process has dropped
             self.close()

@@ -1,20 +1,16 @@
 """Which meters were silent, told by when their messages arrived; history filled in at once is not silence."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Mapping
+from dataclasses import replace
 
 from strom.domain.alerts import SILENT, Alert
-from strom.domain.silences import Arrival, Heard, QuietLimits, ended_silences, silence
-from strom.pipeline.given import of_meters
+from strom.domain.silences import Heard, QuietLimits, ended_silences, silence
 from strom.pipeline.limits import Limits, quiet_limits
-from strom.pipeline.series import Cell
-from strom.store.alert_tables import Scope
+from strom.pipeline.process.arrived import Arrived
+from strom.pipeline.process.needs import ArrivalsNeed
+from strom.store.alert_tables import Scope, load_open
 from strom.store.meter_tables import MeterState, silent_meters
 from strom.store.writes import Work
-
-ArrivalsOf = Callable[[Sequence[str]], Mapping[str, Sequence[Arrival]]]
 
 
 def lasting(work: Work, now_ms: int, limits: Limits) -> list[Alert]:
@@ -34,64 +30,60 @@ def lasting(work: Work, now_ms: int, limits: Limits) -> list[Alert]:
 
 
 class Silences:
-    """The silences that end within a batch; those that still last are the timer's to find."""
+    """The silences that end with what has arrived; those that still last are the timer's to find."""
 
-    def __init__(self, limits: Limits, open_alerts: Iterable[Alert]) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._open = {alert.meter: alert for alert in open_alerts}
+
+    def lacks(
+        self, arrived: Arrived, old: MeterState | None, new: MeterState, need: ArrivalsNeed
+    ) -> ArrivalsNeed:
+        """The need with every arrival, where a silence may lie between them; the same if none may, or they are there."""
+        if need.arrivals:
+            return need
+        limits, interval = self._limits.quiet(arrived.meter), _interval(old, new)
+        step = max(cell.received_step or 0 for cell in arrived.cells)
+        is_broken = step > min(limits.ms(interval), limits.ms(None))
+        return replace(need, arrivals=True) if is_broken else need
 
     def ended(
         self,
-        cells: Mapping[str, Sequence[Cell]],
+        work: Work,
+        meters: Mapping[str, Arrived],
         old: Mapping[str, MeterState],
         new: Mapping[str, MeterState],
-        arrivals_of: ArrivalsOf,
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
-        intervals = {meter: _interval(old.get(meter), new[meter]) for meter in cells}
-        exact = arrivals_of([meter for meter, own in cells.items() if self._broken(own, intervals[meter])])
+        open_alerts = {alert.meter: alert for alert in load_open(work, SILENT, meters)}
         scopes: list[Scope] = []
         alerts: list[Alert] = []
-        for meter, own in cells.items():
-            heard = self._heard(meter, old.get(meter))
+        for meter, own in meters.items():
+            before, after = old.get(meter), new[meter]
+            heard = self._heard(meter, before, open_alerts.get(meter))
             last = heard.received if heard else 0
-            arrived = exact.get(meter) or [(min(cell["received_first"] for cell in own), own[0]["first_t"])]
-            later = [arrival for arrival in arrived if arrival[0] > last]
+            first = min(cell.received_first for cell in own.cells), own.cells[0].first_t
+            later = [arrival for arrival in own.arrivals or [first] if arrival[0] > last]
             found = ended_silences(
-                meter, heard, later, self._limits.quiet(meter), intervals[meter], self._limits.timezone
+                meter,
+                heard,
+                later,
+                self._limits.quiet(meter),
+                _interval(before, after),
+                self._limits.timezone,
             )
-            returned = new[meter].received > last
-            if found or (returned and meter in self._open):
+            if found or (after.received > last and meter in open_alerts):
                 scopes.append(Scope(meter, SILENT, "", last + 1))
                 alerts += found
         return scopes, alerts
 
-    def _broken(self, own: Sequence[Cell], interval: int | None) -> bool:
-        """Whether a silence may lie between the messages of a batch; few have to be looked at one by one."""
-        limits = self._limits.quiet(own[0]["meter"])
-        step: int = max(cell["received_step"] or 0 for cell in own)
-        return step > min(limits.ms(interval), limits.ms(None))
-
-    def _heard(self, meter: str, old: MeterState | None) -> Heard | None:
+    def _heard(self, meter: str, old: MeterState | None, alert: Alert | None) -> Heard | None:
         """An alert that is open ends by the limit that it was opened with."""
         if old is None:
             return None
-        limit = self._limits.quiet(meter).ms(old.interval_s)
-        if meter in self._open:
-            limit = round(self._open[meter].threshold * 1000)
+        limit = round(alert.threshold * 1000) if alert else self._limits.quiet(meter).ms(old.interval_s)
         return Heard(old.received, old.newest, limit, knows_interval=old.interval_s is not None)
 
 
 def _interval(old: MeterState | None, new: MeterState) -> int | None:
     """The one before these messages, else what they tell."""
     return (old.interval_s if old else None) or new.interval_s
-
-
-def arrivals(fresh: DataFrame, meters: Sequence[str]) -> dict[str, list[Arrival]]:
-    """When each message of these meters arrived."""
-    found: dict[str, list[Arrival]] = {meter: [] for meter in meters}
-    if meters:
-        times = (F.unix_millis("received").alias("received"), F.unix_millis("at").alias("t"))
-        for row in of_meters(fresh, meters).select("meter", *times).collect():
-            found[row["meter"]].append((row["received"], row["t"]))
-    return found

@@ -1,17 +1,14 @@
 """Ten-minute means of each phase's voltage, and the alerts that follow from those out of bounds.
 
 A window is judged when it is over, that is when the meter has sent a later reading: a mean of half a window would
-open alerts that vanish. A mean is a function of the set of readings; late ones are added up again from the lake.
+open alerts that vanish. A mean is a function of the set of readings; of meters with late ones whole windows come from the lake.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-
-from pyspark.sql import functions as F
+from collections.abc import Collection, Mapping, Sequence
 
 from strom.domain.alerts import (
     VOLTAGE,
-    WINDOW_MS,
     Alert,
     VoltageBounds,
     VoltageMean,
@@ -19,10 +16,8 @@ from strom.domain.alerts import (
     window_of,
 )
 from strom.domain.run_kinds import PHASES
-from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
-from strom.pipeline.series import Cell
-from strom.pipeline.windows import lake_moments_in
+from strom.pipeline.process.folded import Cell
 from strom.settings import RuleSettings
 from strom.store import alert_tables as tables
 from strom.store.alert_tables import Scope, Window
@@ -30,24 +25,23 @@ from strom.store.position_tables import Settled
 from strom.store.writes import Work
 
 Key = tuple[str, int]  # meter and window
-_SAMPLES = tuple(f"{phase}_n" for phase in PHASES)
 
 
 class Voltages:
-    def __init__(self, limits: Limits, archive: Archive) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._bounds = {id(rules): _bounds(rules) for rules in limits.of_meter.variants}
-        self._archive = archive
 
     def judged(
         self,
         work: Work,
         cells: Mapping[str, Sequence[Cell]],
+        late: Collection[str],
         old: Mapping[str, Settled],
         new: Mapping[str, Settled],
     ) -> tuple[list[Scope], list[Alert]]:
         """What to look at among the stored alerts, and what should be there."""
-        over = self._windows_over(work, cells, old, new)
+        over = self._windows_over(work, cells, late, old, new)
         since = {(meter, phase): min(starts) for meter, starts in over.items() for phase in PHASES}
         scopes = [Scope(meter, VOLTAGE, phase, start) for (meter, phase), start in since.items()]
         for alert in tables.load_alerts(work, scopes):
@@ -72,16 +66,19 @@ class Voltages:
         self,
         work: Work,
         cells: Mapping[str, Sequence[Cell]],
+        late: Collection[str],
         old: Mapping[str, Settled],
         new: Mapping[str, Settled],
     ) -> dict[str, set[int]]:
         """Store the sums; returns the windows that are over and were not judged before on just these readings."""
         current = {meter: window_of(new[meter].newest) for meter in cells}
         last = {meter: window_of(old[meter].newest) for meter in cells if meter in old}
-        sums, late = _sums(cells, old)
         stored = tables.load_windows(work, last.items())
-        merged = {key: _plus(window, stored.get(key)) for key, window in sums.items()} | self._from_lake(late)
-        known = {key: window for key, window in stored.items() if key not in merged} | merged
+        merged = {
+            key: window if key[0] in late else _plus(window, stored.get(key))
+            for key, window in _sums(cells).items()
+        }
+        known = stored | merged
         over = {key for key in known if key[1] < current[key[0]]}
         good = {key for key in over if not _is_bad(known[key], self._of(key[0]))}
         tables.save_windows(work, {key: window for key, window in merged.items() if key not in good})
@@ -90,19 +87,6 @@ class Voltages:
         for meter, start in over | {key for key in last.items() if key[1] < current[key[0]]}:
             found[meter].add(start)
         return dict(found)
-
-    def _from_lake(self, late: set[Key]) -> dict[Key, Window]:
-        if not late:
-            return {}
-        found = (
-            lake_moments_in(self._archive, late, WINDOW_MS)
-            .groupBy("meter", "window")
-            .agg(
-                F.array(*(F.coalesce(F.sum(phase), F.lit(0)) for phase in PHASES)),
-                F.array(*(F.count(phase) for phase in PHASES)),
-            )
-        )
-        return {(row[0], row[1]): Window(tuple(row[2]), tuple(row[3])) for row in found.collect()}
 
     def _of(self, meter: str) -> VoltageBounds:
         return self._bounds[id(self._limits.settings(meter))]
@@ -121,23 +105,14 @@ def _is_bad(window: Window, bounds: VoltageBounds) -> bool:
     )
 
 
-def _sums(
-    cells: Mapping[str, Sequence[Cell]], old: Mapping[str, Settled]
-) -> tuple[dict[Key, Window], set[Key]]:
-    """Sums of the windows in the batch, and those of which an earlier part was counted before: they are late."""
+def _sums(cells: Mapping[str, Sequence[Cell]]) -> dict[Key, Window]:
     sums: dict[Key, Window] = {}
-    late: set[Key] = set()
     for meter, own in cells.items():
         for cell in own:
-            samples = tuple([cell[name] for name in _SAMPLES])
-            if not any(samples):
-                continue
-            key = (meter, window_of(cell["cell"]))
-            if meter in old and cell["first_t"] <= old[meter].newest:
-                late.add(key)
-            mv = tuple([int(cell[phase] or 0) for phase in PHASES])
-            sums[key] = _plus(Window(mv, samples), sums.get(key))
-    return {key: window for key, window in sums.items() if key not in late}, late
+            if any(cell.volts):
+                key = (meter, window_of(cell.start))
+                sums[key] = _plus(Window(cell.mv, cell.volts), sums.get(key))
+    return sums
 
 
 def _plus(window: Window, other: Window | None) -> Window:

@@ -112,8 +112,8 @@ class Lab:
         """In the lake that `store_all` has filled."""
         return LookUps(self._settings, self._spark)
 
-    def store_job(self, settings: Settings) -> StoreJob:
-        return StoreJob(settings, self._spark)
+    def store_job(self, settings: Settings, clock: Callable[[], float]) -> StoreJob:
+        return StoreJob(settings, self._spark, clock=clock)
 
     @contextmanager
     def normalising(self, *, realtime: bool) -> Iterator[None]:

@@ -44,6 +44,7 @@ class Archive:
         self.path = f"{root.rstrip('/')}/{TABLE}"
         self._made = False
         self._newest: tuple[int, list[Mark]] | None = None  # as of a version, the marks of the last append
+        self._version: int | None = None  # as of which it is read; None: the present one
         self._until_ms: int | None = None
 
     def append(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> None:
@@ -71,13 +72,14 @@ class Archive:
         return self._newest[1]
 
     @contextmanager
-    def until(self, until_ms: int | None) -> Iterator[None]:
-        """Within the block `read_since` gives no readings from this time on."""
+    def seen(self, version: int | None = None, until_ms: int | None = None) -> Iterator[None]:
+        """Within the block the lake is as of a version (None: the present one), and no readings from this time on are given."""
+        self._version = version if version != self.version() else None
         self._until_ms = until_ms
         try:
             yield
         finally:
-            self._until_ms = None
+            self._version = self._until_ms = None
 
     def read_since(self, since: Mapping[str, int | None]) -> DataFrame:
         """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late.
@@ -123,7 +125,10 @@ class Archive:
         return waited.where(~too_late(self._late_ms))
 
     def rows(self) -> DataFrame:
-        return self.spark.read.format("delta").load(self.path)
+        reader = self.spark.read.format("delta")
+        if self._version is not None:
+            reader = reader.option("versionAsOf", self._version)
+        return reader.load(self.path)
 
     def ensure(self) -> None:
         """Make the table; one that an older Strom has made gets the present properties."""

@@ -14,13 +14,14 @@ from strom.store.writes import Writer
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What one batch brought: how many readings, how many of them too late or before a time, the newest ones (epoch ms)."""
+    """What one batch brought: how many readings, how many of them too late or before a time, the newest ones (epoch ms), whether any counts by tariff."""
 
     count: int
     too_late: int
     before: int
     newest: int | None
     arrived: int | None
+    has_tariffs: bool
 
 
 class Intake:
@@ -49,5 +50,5 @@ class Intake:
             save_marks(work, LAKE, [*(set(known) - set(stored)), *marks])
         return Appended(
             reached.count, reached.late, reached.before, reached.newest,
-            max((mark.received for mark in reached.marks), default=None),
+            max((mark.received for mark in reached.marks), default=None), reached.has_tariffs,
         )  # fmt: skip
