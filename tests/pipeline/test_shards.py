@@ -1,6 +1,7 @@
 """What a step of a pass costs the driver, and what is left of one whose shards were not all committed."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +32,12 @@ def test_what_the_driver_collects_does_not_grow_with_the_meters_that_send(
 
     def collected(meters: int, push: int) -> int:
         batch = sent(spark, meters, push)
-        return result_bytes(spark, lambda: (job.process(batch, push), job.settle()))
+
+        def work() -> None:
+            job.process(batch, push)
+            job.settle()
+
+        return result_bytes(spark, work)
 
     collected(FEW, 0)
     few, many = collected(FEW, 1), collected(MANY, 2)
@@ -53,7 +59,7 @@ def result_bytes(spark: SparkSession, work: Callable[[], object]) -> int:
 def _results(spark: SparkSession) -> dict[tuple[int, int], int]:
     context = spark.sparkContext
     context._jsc.sc().listenerBus().waitUntilEmpty()
-    gateway = context._gateway
+    gateway: Any = context._gateway
     none = gateway.new_array(gateway.jvm.double, 0)
     stages = context._jsc.sc().statusStore().stageList(None, False, False, none, None)
     found = (stages.apply(place) for place in range(stages.size()))

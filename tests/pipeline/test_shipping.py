@@ -1,7 +1,6 @@
 """What the executors of a cluster are sent is all that Python needs there beside Spark's own part of it."""
 
 import subprocess
-import sys
 import venv
 from pathlib import Path
 

@@ -26,7 +26,7 @@ class Shipped:
         return self._function(*values)
 
     def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return _read, (cloudpickle.dumps(self._function),)
+        return _read, (cloudpickle.dumps(self._function),)  # type: ignore[no-untyped-call]
 
 
 def _read(pickled: bytes) -> Any:
