@@ -4,25 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from strom.pipeline import synthetic
-from strom.pipeline.normalise import normalise
-from strom.pipeline.readings import typed_readings
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
-from tests.pipeline.batches import START, fetch
+from tests.pipeline.batches import fetch
+from tests.pipeline.sending import sent
 
 pytestmark = pytest.mark.stack
 
 FEW, MANY = 1_000, 50_000
 LEAST_BYTES = 20  # of a meter, if the driver collected anything of each
-
-
-def sent(spark: SparkSession, meters: int, push: int) -> DataFrame:
-    """One reading of each meter, all of them normal."""
-    raw = synthetic.as_raw(synthetic.messages(spark, meters, meters, START // 1000, first=push))
-    return typed_readings(synthetic.as_records(normalise(raw))).localCheckpoint()
 
 
 def test_what_the_driver_collects_does_not_grow_with_the_meters_that_send(

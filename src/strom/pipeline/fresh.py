@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from strom.domain.tariffs import TARIFF_FIELDS
+from strom.pipeline.exact_times import is_before
 from strom.pipeline.given import given
 from strom.pipeline.lake.archive import COLUMNS
 from strom.pipeline.late import NEVER_LATE_MS, too_late
@@ -74,7 +75,7 @@ def reached_rows(
             F.max(F.unix_millis("received")).alias("received"),
             F.count("*").alias("count"),
             F.count_if(too_late(late_ms)).alias("late"),
-            F.count_if(F.unix_millis("at") < before_ms).alias("before"),
+            F.count_if(is_before("at", before_ms)).alias("before"),
             F.bit_count(F.bit_or(F.expr("shiftleft(1L, cast(raw_offset & 63 AS int))"))).alias("own"),
             F.max(F.unix_millis("at")).alias("newest"),
             F.max(F.coalesce(*TARIFF_FIELDS).isNotNull()).alias("has_tariffs"),

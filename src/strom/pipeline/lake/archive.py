@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.domain.reading import NUMBER_FIELDS
+from strom.pipeline.exact_times import is_before, is_from
 from strom.pipeline.given import given
 from strom.pipeline.lake import commit_marks
 from strom.pipeline.late import NEVER_LATE_MS, too_late
@@ -17,6 +18,7 @@ TABLE = "readings"
 MOST_NAMED = 200  # meters that a predicate names one by one
 SMALL_BATCH = 50_000  # readings that fit one file: a micro-batch makes one file a day, not one per task
 
+_HOUR_MS = 3_600_000
 _LAST_MS = 253_402_300_800_000  # the year 10000, beyond every reading
 
 PROPERTIES = {
@@ -173,12 +175,18 @@ SCHEMA = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))
 
 
 def _between(since_ms: int, until_ms: int | None) -> Column:
-    """Readings from one time up to another, with the days that they can lie in; the literals prune partitions and files."""
+    """Readings from one time up to another. Literals of days and whole hours prune partitions and files.
+
+    No other literals: they differ from pass to pass, and would be part of the generated code (`exact_times.py`).
+    """
     found = F.lit(True)
     if since_ms > 0:
-        since = F.timestamp_millis(F.lit(since_ms))
-        found = found & (F.col("date") >= F.to_date(since)) & (F.col("at") >= since)
+        since = F.timestamp_millis(F.lit(since_ms - since_ms % _HOUR_MS))
+        found = found & (F.col("date") >= F.to_date(since)) & (F.col("at") >= since) & is_from("at", since_ms)
     if until_ms is not None and until_ms < _LAST_MS:
-        until = F.timestamp_millis(F.lit(max(until_ms, 0)))
-        found = found & (F.col("date") <= F.to_date(until)) & (F.col("at") < until)
+        hour = max(until_ms, 0) + -max(until_ms, 0) % _HOUR_MS
+        until = F.timestamp_millis(F.lit(hour))
+        found = (
+            found & (F.col("date") <= F.to_date(until)) & (F.col("at") < until) & is_before("at", until_ms)
+        )
     return found
