@@ -82,7 +82,7 @@ class StoreJob:
         self._over = Passes(
             settings, self._archive, self._writer, watches=watches, tells=tells, by_arrival=by_arrival
         )
-        self._arrivals_pace = DutyCycle(share=0.25, most_seconds=30, clock=clock)
+        self._arrivals_pace = DutyCycle(share=0.25, most_seconds=20, clock=clock)
         self._settlement_pace = DutyCycle(share=0.15, clock=clock)
         self._passes = passes
         self.strangers = Strangers(spark, settings)
