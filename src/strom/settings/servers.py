@@ -28,7 +28,11 @@ class KafkaSettings(Section):
     )
     heap: str = Field("512m", description="Java heap of each embedded broker.")
     java_options: str | None = Field(None, description="More options for the Java of each embedded broker.")
-    partitions: int = Field(4, ge=1, description="Partitions of the topics that Strom creates.")
+    partitions: int = Field(
+        4,
+        ge=1,
+        description="Partitions of the topics that Strom creates, and shards into which a pass over the lake divides the meters.",
+    )
     replication: int | None = Field(
         None,
         ge=1,

@@ -41,13 +41,15 @@ class SparkSettings(Section):
         None,
         description="Address under which the executors of a cluster reach the pipeline; empty: loopback if the master is there, else this host's name.",
     )
-    executor_memory: str = Field("1g", description="Java heap of each executor on a cluster.")
+    executor_memory: str = Field(
+        "1g", description="Java heap of each executor on a cluster; its Python processes need more beside it."
+    )
     java_options: str | None = Field(
         None, description="More options for the Java of the Spark driver and of the executors on a cluster."
     )
     python: str | None = Field(
         None,
-        description="Python of the executors, which the side query needs; empty: PYSPARK_PYTHON, or the path that it has here.",
+        description="Python of the executors, which the stages on `readings` and the side query need; empty: PYSPARK_PYTHON, or the path that it has here.",
     )
     wait_seconds: float = Field(
         60.0, gt=0, description="How long to wait for executors of a cluster before giving up."

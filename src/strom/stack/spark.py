@@ -1,7 +1,7 @@
 """The embedded Spark cluster: a standalone master and its workers, from the Spark that is inside pyspark.
 
-Executors are the workers' children. They get the connectors' jars and everything else from the driver, so neither
-Strom nor its Python has to be installed where the workers run.
+Executors are the workers' children. They get the connectors' jars, Strom and its Python libraries from the driver, so
+nothing but a Python of the same minor version has to be installed where the workers run.
 """
 
 import json

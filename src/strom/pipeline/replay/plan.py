@@ -11,7 +11,7 @@ from strom.errors import StromError
 from strom.settings import SCHEMA_PATTERN, Settings
 
 HOUR_MS = 3_600_000
-PIECE_READINGS = 500_000  # in one transaction: enough to be fast, little enough for the driver
+PIECE_READINGS = 500_000  # taken in at once: enough to be fast; the progress is stored after each piece
 LAKE, TOPIC = "lake", "topic"
 
 
