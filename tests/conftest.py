@@ -25,6 +25,7 @@ from strom.settings import (
     PostgresSettings,
     Settings,
     SparkSettings,
+    SqlSettings,
 )
 from strom.stack.catalogue import SERVERS
 from strom.stack.supervisor import Stack
@@ -113,6 +114,7 @@ def settings_in(home: Path) -> Settings:
         postgres=PostgresSettings(port=postgres),
         page=PageSettings(port=page),
         gateway=GatewaySettings(port=gateway),
+        sql=SqlSettings(connect=False),  # it is started by the tests that ask
         pipeline=PipelineSettings(
             late_days=3650, warm_up=False
         ),  # histories in the tests begin when they begin

@@ -84,7 +84,7 @@ class SqlSettings(Section):
         description="How late a reading may come and still count in a live query.",
     )
     connect: bool = Field(
-        False,
+        True,
         description="Whether the running pipeline answers `strom sql` and other programs of yours by Spark Connect, on loopback with a token.",
     )
     connect_port: int = Field(

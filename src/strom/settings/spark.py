@@ -36,7 +36,7 @@ class SparkSettings(Section):
         "local[8]",
         description="Spark master: local[N] runs here and needs more threads than the raw topic has partitions; `cluster` is the embedded cluster; spark://host:port an existing one.",
     )
-    driver_memory: str = Field("2g", description="Java heap of the Spark driver.")
+    driver_memory: str = Field("3g", description="Java heap of the Spark driver.")
     driver_host: str | None = Field(
         None,
         description="Address under which the executors of a cluster reach the pipeline; empty: loopback if the master is there, else this host's name.",
