@@ -3,7 +3,7 @@
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
@@ -47,3 +47,13 @@ def free_ports(count: int) -> list[int]:
     finally:
         for probe in probes:
             probe.close()
+
+
+def free_block(size: int) -> int:
+    """The first of so many neighbouring ports that nothing listens on."""
+    while True:
+        (first,) = free_ports(1)
+        with ExitStack() as probes, suppress(OSError, OverflowError):
+            for port in range(first, first + size):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first

@@ -7,8 +7,9 @@ from strom.bench.growth import START_S, cost_growth
 from strom.bench.latency import p99_by_mode
 from strom.bench.notes import Notes, least, rate
 from strom.bench.on_readings import OnReadings
-from strom.bench.plan import ON_READINGS, Plan
+from strom.bench.plan import IN_ONE_PROCESS, ON_READINGS, Plan
 from strom.bench.report import Measure, Report
+from strom.bench.workers import passes_by_workers
 from strom.pipeline.bench.lab import Lab, Took, open_lab
 from strom.settings import Settings
 
@@ -29,6 +30,14 @@ class PipelineBench:
 
     def run(self) -> Report:
         plan = self._plan
+        if plan.wants(*IN_ONE_PROCESS):
+            self._in_one_process()
+        if plan.wants("workers"):
+            self._workers()
+        return self._result
+
+    def _in_one_process(self) -> None:
+        plan = self._plan
         with open_lab(self._settings) as lab:
             if plan.wants("normalise", *ON_READINGS):
                 self._notes.say(f"making {plan.messages:,} messages")
@@ -40,7 +49,6 @@ class PipelineBench:
                 self._latency(lab)
             if plan.wants("growth"):
                 self._growth(lab)
-        return self._result
 
     def _normalise(self, lab: Lab) -> Took:
         """The stage and its limit in turns, so that what disturbs one disturbs the other."""
@@ -96,5 +104,25 @@ class PipelineBench:
                 f"of that with {few:,}",
                 f"{costs[1]:.1f} µs of {costs[0]:.1f} µs a message",
                 at_most=1.5,
+            )
+        )
+
+    def _workers(self) -> None:
+        one, two = passes_by_workers(self._settings, self._plan.meters, self._plan.rounds, self._notes.say)
+        for name, took in (("one worker", one), ("two workers", two)):
+            self._notes.figures |= {
+                f"passes on {name}, s": round(took.wall, 1),
+                f"passes on {name}, s on executors": round(took.on_executors, 1),
+                f"passes on {name}, s of shards": round(took.shards, 1),
+                f"passes on {name}, s of tasks": round(took.tasks, 1),
+            }
+        self._notes.add(
+            Measure(
+                "two workers with one core each",
+                one.on_executors / two.on_executors,
+                "of one such worker, passes on executors",
+                f"{two.on_executors:.1f} s instead of {one.on_executors:.1f} s; with the driver's planning "
+                f"{two.wall:.1f} s instead of {one.wall:.1f} s",
+                at_least=1.6,
             )
         )

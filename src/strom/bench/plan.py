@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ON_READINGS = ("all", "memory", "lake", "profile")
-PARTS = ("normalise", *ON_READINGS, "latency", "growth")
+IN_ONE_PROCESS = ("normalise", *ON_READINGS, "latency", "growth")
+PARTS = (*IN_ONE_PROCESS, "workers")
 
 
 @dataclass(frozen=True)

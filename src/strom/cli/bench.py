@@ -35,7 +35,7 @@ def pipeline(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="normalise, all, memory, lake, profile, latency or growth; can be given several times."
+            help="normalise, all, memory, lake, profile, latency, growth or workers; can be given several times."
         ),
     ] = None,
     meters: Annotated[int, typer.Option(min=1, help="How many meters send them.")] = 10_000,
@@ -43,7 +43,8 @@ def pipeline(
     as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
     home: HomeOption = None,
 ) -> None:
-    """The Spark pipeline: speed of its stages, latency, cost by meters that send, memory, look-ups in the lake.
+    """The Spark pipeline: speed of its stages, latency, cost by meters that send, memory, look-ups in the lake,
+    two Spark workers beside one.
 
     Each figure is a ratio to a bare Spark job over the same data. Exit code 1 if one falls short of what is asked.
 

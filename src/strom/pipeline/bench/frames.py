@@ -6,6 +6,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from strom.pipeline.message import members
+from strom.pipeline.normalise import normalise
+from strom.pipeline.readings import typed_readings
+from strom.pipeline.synthetic import as_raw, as_records
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -38,6 +41,11 @@ def read(spark: SparkSession, settings: Settings, topic: str, until: int | None 
         .option("kafka.max.partition.fetch.bytes", str(4 * topics.MAX_MESSAGE_BYTES))
         .load()
     )
+
+
+def readings_of(messages: DataFrame) -> DataFrame:
+    """A micro-batch of the readings in these records, without the way through Kafka."""
+    return typed_readings(as_records(normalise(as_raw(messages)))).localCheckpoint()
 
 
 def bare_parse(raw: DataFrame) -> DataFrame:
