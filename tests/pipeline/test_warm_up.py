@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from strom.pipeline import warm_up as module
 from strom.pipeline.stages import STAGES
-from strom.pipeline.warm_up import warm_up
+from strom.pipeline.warm_up import temporary_lake, warm_up
 from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client
@@ -48,3 +48,18 @@ def test_a_pipeline_that_is_to_end_does_not_warm_up(
     monkeypatch.setattr(module, "_run", ran.append)
     warm_up(spark, own, STAGES, lambda: True)
     assert ran == []
+
+
+def test_on_several_machines_its_lake_is_where_the_checkpoints_are(
+    own: Settings, spark: SparkSession, tmp_path: Path
+) -> None:
+    elsewhere = own.spark.model_copy(update={"master": "spark://10.0.0.1:7077"})
+    checkpoints = own.pipeline.model_copy(update={"checkpoints": str(tmp_path / "shared")})
+    far = own.model_copy(update={"spark": elsewhere, "pipeline": checkpoints})
+    for _ in range(2):
+        with temporary_lake(spark, far) as folder:
+            spark.range(3).write.parquet(f"{folder}/readings")
+            assert Path(folder).parent == tmp_path / "shared"
+        assert not Path(folder).exists()
+    with temporary_lake(spark, far):
+        pass

@@ -7,6 +7,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +23,11 @@ log = logging.getLogger(__name__)
 
 def is_local(settings: Settings) -> bool:
     return settings.spark_master.startswith("local")
+
+
+def is_on_this_machine(settings: Settings) -> bool:
+    """Whether all executors see the driver's files."""
+    return is_local(settings) or driver_host(settings) in LOOPBACK
 
 
 def driver_host(settings: Settings) -> str | None:
@@ -52,7 +58,7 @@ def refuse_if_away(settings: Settings) -> None:
 
 def warn_of_local_paths(settings: Settings) -> None:
     """A path means another disk on every machine; only a shared folder or a URL is one place for all."""
-    if is_local(settings) or driver_host(settings) in LOOPBACK:
+    if is_on_this_machine(settings):
         return
     for name, root in (("lake", settings.lake_root), ("checkpoints", settings.checkpoint_root)):
         if "://" not in root:
@@ -82,6 +88,13 @@ def await_slots(
             return
     if not is_local(settings):
         log.info("%s gives %d task slots; %d are needed", settings.spark_master, slots, needed)
+
+
+def remove_folder(spark: SparkSession, folder: str) -> None:
+    """With all that is in it, from whatever file system Spark reaches; one that is not there is no error."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(folder)
+    path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).delete(path, True)
 
 
 def _too_few(settings: Settings, slots: int, needed: int) -> str:

@@ -5,20 +5,27 @@ write goes nowhere, and the lake that they fill is a temporary one: no topic and
 """
 
 import logging
-import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
+from strom.pipeline.cluster import is_on_this_machine, remove_folder
 from strom.pipeline.fresh import fresh_readings, reached_rows
 from strom.pipeline.held import held
 from strom.pipeline.lake.archive import Archive
 from strom.pipeline.limits import Limits
 from strom.pipeline.normalise import normalise
 from strom.pipeline.process import arrival_frames, settlement_frames
+from strom.pipeline.process.arrivals import Arrivals
+from strom.pipeline.process.settlement import Settlement
+from strom.pipeline.process.shards import number_of_shards, rehearse
 from strom.pipeline.readings import typed_readings
+from strom.pipeline.shipping import ship
 from strom.pipeline.stages import NORMALISE, STORE_STAGES
 from strom.pipeline.synthetic import as_raw, as_records, messages
 from strom.settings import Settings
@@ -26,6 +33,9 @@ from strom.settings import Settings
 _ROUNDS = 3
 _MESSAGES, _METERS = 40_000, 2_000  # of a round
 _START_S = 1_763_229_600  # any time
+
+ARRIVALS = partial(Arrivals, watches=True, by_arrival=True)
+SETTLEMENT = partial(Settlement, watches=True, again=False)
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +45,7 @@ def warm_up(
 ) -> None:
     """The code of these stages is compiled behind it."""
     began = time.monotonic()
-    folder = tempfile.mkdtemp(prefix="strom-warm-up-")
-    try:
+    with temporary_lake(spark, settings) as folder:
         archive = Archive(spark, folder)
         for turn in range(_ROUNDS):
             if is_stopped():
@@ -46,22 +55,36 @@ def warm_up(
                 _run(normalise(raw))
             if set(STORE_STAGES) & set(stages):
                 _take_in(as_records(normalise(raw)), archive, settings)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     log.info("warmed up in %.0f s", time.monotonic() - began)
+
+
+@contextmanager
+def temporary_lake(spark: SparkSession, settings: Settings) -> Iterator[str]:
+    """A folder that is gone afterwards; on a cluster of several machines all of them find it where they find the checkpoints."""
+    if is_on_this_machine(settings):
+        with tempfile.TemporaryDirectory(prefix="strom-warm-up-", ignore_cleanup_errors=True) as folder:
+            yield folder
+        return
+    folder = f"{settings.checkpoint_root}/warm-up-{uuid.uuid4().hex}"
+    try:
+        yield folder
+    finally:
+        remove_folder(spark, folder)
 
 
 def _take_in(records: DataFrame, archive: Archive, settings: Settings) -> None:
     """What the stages on `readings` ask of Spark."""
+    ship(archive.spark, settings)
     limits = Limits(settings)
     with held(fresh_readings(typed_readings(records), [])) as fresh:
         _run(reached_rows(fresh))
         archive.append(fresh, _MESSAGES, [])
     version = archive.version()
     arrived = archive.added(version - 1, version)
-    shards = settings.kafka.partitions
-    _run(arrival_frames.folded(arrived, limits, shards))
-    _run(settlement_frames.folded(archive.rows(), limits, shards, has_tariffs=False))
+    shards = number_of_shards(settings, archive.spark)
+    rehearse(settings, ARRIVALS, arrival_frames.folded(arrived, limits, shards))
+    settled = settlement_frames.folded(archive.rows(), limits, shards, has_tariffs=False)
+    rehearse(settings, SETTLEMENT, settled)
 
 
 def _run(frame: DataFrame) -> None:

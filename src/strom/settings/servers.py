@@ -31,7 +31,7 @@ class KafkaSettings(Section):
     partitions: int = Field(
         4,
         ge=1,
-        description="Partitions of the topics that Strom creates, and shards into which a pass over the lake divides the meters.",
+        description="Partitions of the topics that Strom creates, and the least number of shards into which a pass over the lake divides the meters.",
     )
     replication: int | None = Field(
         None,

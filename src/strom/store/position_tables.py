@@ -1,7 +1,7 @@
 """How far each pass over the lake is, and each meter: what is settled is in the tables, the rest waits in the lake.
 
 A pass goes in steps, from one position to the next. A step is divided into shards, each of which commits its rows
-together with the note that it has arrived; a step that was interrupted is gone on with to the very same position.
+together with the note that it is done; a step that was interrupted is gone on with to the very same position.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,16 +58,19 @@ def save_position(work: Work, name: str, position: LakePosition) -> None:
 def begin_step(work: Work, name: str, target: LakePosition | None, shards: int) -> Step:
     """An attempt at the step that was interrupted, if there is one, else at one that leads to `target`.
 
-    Whoever is still at work on an earlier attempt commits first or not at all.
+    Whoever is still at work on an earlier attempt, of whatever pass, commits first or not at all.
     """
     nothing = LakePosition()
     work.execute(
         "INSERT INTO lake_positions VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
         *(name, nothing.version, nothing.settled_ms),
     )
+    # By the clock: another set of tables that a replay has put in the place of these has other epochs.
+    work.execute(
+        "UPDATE lake_positions SET epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+    )
     ((version, settled, to_version, to_settled, of, epoch),) = work.rows(
-        "UPDATE lake_positions SET epoch = epoch + 1 WHERE pass = %s "
-        "RETURNING version, settled, next_version, next_settled, shards, epoch",
+        "SELECT version, settled, next_version, next_settled, shards, epoch FROM lake_positions WHERE pass = %s",
         name,
     )
     before = LakePosition(version, settled)
@@ -78,6 +81,7 @@ def begin_step(work: Work, name: str, target: LakePosition | None, shards: int) 
             "UPDATE lake_positions SET next_version = %s, next_settled = %s, shards = %s WHERE pass = %s",
             *(target.version, target.settled_ms, shards, name),
         )
+    work.execute("DELETE FROM lake_shards WHERE pass = %s", name)
     work.execute("DELETE FROM waiting_meters WHERE pass = %s", name)
     return Step(name, before, target, shards, epoch)
 
@@ -88,38 +92,40 @@ def is_interrupted(work: Work, name: str) -> bool:
 
 
 def end_step(work: Work, step: Step) -> None:
-    """All of its shards have arrived, and nobody waits."""
+    """All of its shards are done, and nobody waits."""
     if step.target is not None:
         save_position(work, step.name, step.target)
 
 
-def enter_step(work: Work, step: Step) -> None:
-    """What follows in this transaction belongs to the step; an attempt that another one has followed is refused."""
+def enter_shard(work: Work, step: Step, shard: int, turn: int) -> bool:
+    """Whether this shard is still to be done; what follows in this transaction belongs to it.
+
+    `turn`: 0 for all meters of the shard, then 1, 2, … for those that wait. Spark may run a task again whose end it has not
+    heard of, or twice at once: one attempt waits for the other here and finds what was committed. An attempt at the step
+    that another one has followed is refused.
+    """
     found = work.rows("SELECT epoch FROM lake_positions WHERE pass = %s FOR SHARE", step.name)
     if found != [(step.epoch,)]:
         raise StromError(
             "another pipeline has taken over; what was under way here was left to it.", exit_code=1
         )
-
-
-def has_arrived(work: Work, step: Step, shard: int) -> bool:
-    """Whether this shard was committed, by an attempt whose end nobody heard of."""
-    if step.target is None:
-        return False
-    found = work.rows(
-        "SELECT version, settled FROM lake_shards WHERE pass = %s AND shard = %s FOR UPDATE", step.name, shard
+    # A row that is not there yet could not be locked.
+    work.execute(
+        "INSERT INTO lake_shards VALUES (%s, %s, %s, -1) ON CONFLICT DO NOTHING", step.name, shard, step.epoch
     )
-    return found == [(step.target.version, step.target.settled_ms)]
+    ((epoch, done),) = work.rows(
+        "SELECT epoch, turn FROM lake_shards WHERE pass = %s AND shard = %s FOR UPDATE", step.name, shard
+    )
+    # The turns of an earlier attempt at the step were about other meters, but for the first.
+    return bool(done < turn) if epoch == step.epoch else turn > 0
 
 
-def arrive(work: Work, step: Step, shard: int) -> None:
-    """Note with its rows that the shard has them."""
-    if step.target is not None:
-        work.execute(
-            "INSERT INTO lake_shards VALUES (%s, %s, %s, %s) ON CONFLICT (pass, shard) DO UPDATE "
-            "SET version = excluded.version, settled = excluded.settled",
-            *(step.name, shard, step.target.version, step.target.settled_ms),
-        )
+def leave_shard(work: Work, step: Step, shard: int, turn: int) -> None:
+    """Note with its rows that they are written."""
+    work.execute(
+        "UPDATE lake_shards SET epoch = %s, turn = %s WHERE pass = %s AND shard = %s",
+        *(step.epoch, turn, step.name, shard),
+    )
 
 
 def save_waiting(work: Work, step: Step, needs: Mapping[str, str]) -> None:

@@ -203,11 +203,11 @@ ALTER TABLE lake_positions
     ADD COLUMN IF NOT EXISTS shards integer,                   -- how many it is divided into
     ADD COLUMN IF NOT EXISTS epoch bigint NOT NULL DEFAULT 0;  -- grows with each attempt; only the newest one may write
 
-CREATE TABLE IF NOT EXISTS lake_shards (         -- the shards that have reached the end of the step under way
+CREATE TABLE IF NOT EXISTS lake_shards (         -- what of the step under way is written
     pass           text NOT NULL,
     shard          integer NOT NULL,
-    version        bigint NOT NULL,
-    settled        bigint NOT NULL,
+    epoch          bigint NOT NULL,              -- the attempt that has written it
+    turn           integer NOT NULL,             -- -1: nothing, 0: all meters but those that wait, 1, 2, …: some of these
     PRIMARY KEY (pass, shard)
 );
 

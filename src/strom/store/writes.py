@@ -19,6 +19,9 @@ WORK_LOCK = 7_357_601
 # Every statement here goes by key. The planner's numbers would at times say otherwise: a plan made while a month was
 # almost empty is kept, and an array of keys has an unknown length.
 PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
+# A machine that is gone without a word must not hold its locks for hours.
+PRESENCE = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
+PART_MINUTES = 5  # in which somebody at work on a part asks Postgres for something
 PIPELINE = "strom-pipeline"  # how the server shows connections that write what the pipeline computes
 
 
@@ -124,8 +127,15 @@ class Writer:
 
     @contextmanager
     def part(self) -> Iterator[Work]:
-        """A transaction of its own within the work of somebody who keeps all others out."""
+        """A transaction of its own within the work of somebody who keeps all others out.
+
+        The connection may have waited for long, and the server may have been restarted meanwhile.
+        """
+        self._drop_if_lost()
         with self._transaction() as connection:
+            connection.execute(
+                f"SET LOCAL idle_in_transaction_session_timeout = '{PART_MINUTES}min'".encode()
+            )
             yield Work(connection, self._url)
 
     @contextmanager
@@ -154,11 +164,18 @@ class Writer:
             self._connection.close()
             self._connection = None
 
+    def _drop_if_lost(self) -> None:
+        try:
+            if self._connection is not None:
+                self._connection.execute("SELECT")
+        except psycopg.OperationalError:
+            self.close()
+
     def _ready(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._url, self._name)
             self._connection.autocommit = True
-            self._connection.execute(PLANNING)
+            self._connection.execute(f"{PLANNING}; {PRESENCE}".encode())
         return self._connection
 
 

@@ -9,6 +9,7 @@ _outboxes: dict[str, Outbox] = {}
 
 
 def writer(settings: Settings) -> Writer:
+    """The one of these tables; there is never more than one, as one task runs here at a time."""
     url = settings.postgres_url
     if url not in _writers:
         for other in _writers.values():
@@ -23,6 +24,7 @@ def outbox(settings: Settings, *, tells: bool) -> Outbox:
         return SilentOutbox()
     servers = settings.kafka_bootstrap
     if servers not in _outboxes:
+        forget_outboxes()
         _outboxes[servers] = Outbox(settings)
     return _outboxes[servers]
 

@@ -37,7 +37,7 @@ class Passes:
         self._archive = archive
         self._writer = writer
         self._limits = Limits(settings)
-        self._shards = Shards(settings, tells)
+        self._shards = Shards(settings, archive.spark, tells)
         self._arrivals = partial(Arrivals, watches=watches, by_arrival=by_arrival)
         self._settlement = partial(Settlement, watches=watches)
 

@@ -1,6 +1,6 @@
 """Divides a step of a pass among the executors: a shard is what hashes there of the meters, and writes by itself.
 
-Each shard publishes, and then commits its rows with the note that it has arrived. Meters that need more of the lake than
+Each shard publishes, and then commits its rows with the note that it is done. Meters that need more of the lake than
 the others are noted in the same transaction; the driver asks for it, and the same shards go on with them. What the driver
 gets back does not grow with the meters.
 """
@@ -11,9 +11,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from strom.errors import StromError
+from strom.pipeline.cluster import is_local, task_slots
 from strom.pipeline.garbage import uncollected
 from strom.pipeline.outbox import Outbox
 from strom.pipeline.process import executor
@@ -21,9 +22,8 @@ from strom.pipeline.shipped import Shipped
 from strom.settings import Settings
 from strom.store.position_tables import (
     Step,
-    arrive,
-    enter_step,
-    has_arrived,
+    enter_shard,
+    leave_shard,
     load_waiting,
     save_waiting,
     take_waiting,
@@ -34,6 +34,7 @@ MOST_LINES = (
     12_000_000  # characters of folded lines that a shard holds at once; about ten times that in Python
 )
 MOST_WAITING = 20_000  # meters that the lake is asked for at once
+ENOUGH_SHARDS = 32  # each at work has a connection to Postgres; who wants more of them has more partitions
 
 Rows = Iterable[Sequence[str]]  # each meter's name first
 
@@ -64,7 +65,7 @@ class Shard:
     step: Step
     evaluator: Evaluator
     tells: bool
-    is_second: bool  # goes on with meters that waited
+    turn: int  # 0: all meters; after that it goes on with meters that waited
     most_lines: int  # characters
 
     def __call__(self, number: int, rows: Iterable[Sequence[str]]) -> Iterator[Outcome]:
@@ -86,23 +87,21 @@ class Shard:
         outbox = executor.outbox(self.settings, tells=self.tells)
         told = Counter(outbox.told)
         with executor.writer(self.settings).part() as work, uncollected():
-            enter_step(work, self.step)
-            if not self.is_second and has_arrived(work, self.step, number):
+            if not enter_shard(work, self.step, number, self.turn):
                 return
             evaluation = self.evaluator(self.settings)
             self._take(work, outbox, evaluation, first)
             for piece in pieces:
                 self._take(work, outbox, evaluation, piece)
             outbox.confirm()
-            if not self.is_second:
-                arrive(work, self.step, number)
+            leave_shard(work, self.step, number, self.turn)
         outcome.told = Counter(outbox.told) - told
 
     def _take(
         self, work: Work, outbox: Outbox, evaluation: Evaluation, rows: Sequence[Sequence[str]]
     ) -> None:
         asked: Mapping[str, str] = {}
-        if self.is_second:
+        if self.turn:
             asked = take_waiting(work, self.step, [row[0] for row in rows])
             rows = [row for row in rows if row[0] in asked]
         save_waiting(work, self.step, evaluation.evaluate(work, outbox, rows, asked))
@@ -113,12 +112,13 @@ class Shards:
     """The driver's side."""
 
     settings: Settings
+    spark: SparkSession
     tells: bool
     told: Counter[str] = field(default_factory=Counter)
 
     @property
     def number(self) -> int:
-        return self.settings.kafka.partitions
+        return number_of_shards(self.settings, self.spark)
 
     def run(
         self,
@@ -129,23 +129,50 @@ class Shards:
         detailed: Callable[[Mapping[str, str]], AbstractContextManager[DataFrame]],
     ) -> None:
         """All shards, and then the meters that wait until none does; `detailed` folds for those what they need."""
-        self._each(step, evaluator, folded, is_second=False)
+        self._each(step, evaluator, folded, 0)
+        turn = 0
         while waiting := self._waiting(writer, step):
+            turn += 1
             with detailed(waiting) as frame:
-                self._each(step, evaluator, frame, is_second=True)
+                self._each(step, evaluator, frame, turn)
 
     def _waiting(self, writer: Writer, step: Step) -> dict[str, str]:
         with writer.work() as work:
             return load_waiting(work, step, MOST_WAITING)
 
-    def _each(self, step: Step, evaluator: Evaluator, frame: DataFrame, *, is_second: bool) -> None:
-        shard = Shard(self.settings, step, evaluator, self.tells, is_second, MOST_LINES)
+    def _each(self, step: Step, evaluator: Evaluator, frame: DataFrame, turn: int) -> None:
+        shard = Shard(self.settings, step, evaluator, self.tells, turn, MOST_LINES)
         outcomes: list[Outcome] = frame.rdd.mapPartitionsWithIndex(Shipped(shard)).collect()
         for outcome in outcomes:
             self.told.update(outcome.told)
         failed = [outcome.failed for outcome in outcomes if outcome.failed]
         if failed:
             raise StromError(failed[0], exit_code=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Has an executor's Python read a shard and import what it takes to evaluate one; nothing is written."""
+
+    settings: Settings
+    evaluator: Evaluator
+
+    def __call__(self, _number: int, rows: Iterable[Sequence[str]]) -> Iterator[Outcome]:
+        self.evaluator(self.settings)
+        for _ in _pieces(iter(rows), MOST_LINES):
+            pass
+        return iter(())
+
+
+def rehearse(settings: Settings, evaluator: Evaluator, folded: DataFrame) -> None:
+    """Before the first step: imports take half a second in each Python, on an executor that is new twice as long."""
+    folded.rdd.mapPartitionsWithIndex(Shipped(Rehearsal(settings, evaluator))).collect()
+
+
+def number_of_shards(settings: Settings, spark: SparkSession) -> int:
+    """As many as the topics have partitions, on a cluster no fewer than it runs tasks at once."""
+    slots = 0 if is_local(settings) else min(task_slots(spark), ENOUGH_SHARDS)
+    return max(settings.kafka.partitions, slots)
 
 
 def _pieces(rows: Iterator[Sequence[str]], most: int) -> Iterator[list[Sequence[str]]]:
