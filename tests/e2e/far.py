@@ -27,7 +27,6 @@ from tests.e2e.everything import Everything, everything
 from tests.e2e.way import records
 
 PARTITIONS = 2  # and as many task slots for the real-time query
-NO_PYTHON = "/nowhere/python"  # on the executors: whatever would start it there must fail
 LOCAL = "local[3]"
 
 
@@ -79,13 +78,13 @@ def beside(base: Settings, home: Path, master: str) -> Settings:
 
 
 @contextmanager
-def catching_up(settings: Settings, python: str = NO_PYTHON) -> Iterator[subprocess.Popen[bytes]]:
+def catching_up(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
     """`strom pipeline run --until-caught-up` as people start it, from a folder where nothing of Strom is."""
     settings.home.mkdir(parents=True, exist_ok=True)
     with (settings.home / "pipeline.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "strom", "pipeline", "run", "--until-caught-up"],
-            env=settings.child_environment() | {"PYSPARK_PYTHON": python},
+            env=settings.child_environment(),
             cwd=settings.home,
             stdout=log,
             stderr=subprocess.STDOUT,

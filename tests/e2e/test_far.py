@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,14 +114,13 @@ def test_a_worker_that_is_lost_in_the_middle_changes_no_row(
 
 
 def test_other_dialects_and_large_messages_are_read_on_the_cluster(far: Stack, tmp_path: Path) -> None:
-    """The only Python on the executors: Strom's part of it is sent along."""
     far.halt("pipeline")
     others = [Raw(each.topic, each.payload, each.received_ms, each.dialect) for each in samples()]
     large = json.dumps({"name": "large", "1-0:1.8.0": {"value": 1}, "filler": "x" * 3_000}).encode()
     parts = [Raw("sma/large", piece, FIRST_MS, part=part) for part, piece in split(large, 1_000)]
     put_raw(far.settings, [*others, *parts])
     settings = beside(far.settings, tmp_path / "others", far.settings.spark_master)
-    with catching_up(settings, python=sys.executable) as process:
+    with catching_up(settings) as process:
         assert process.wait() == 0, said(settings)
     found = {outcome.payload: outcome for outcome in outcomes(settings).values()}
     for sample in samples():
