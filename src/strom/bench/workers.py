@@ -1,6 +1,9 @@
 """How much sooner two Spark workers with one core each are done with the passes than one: the part that runs on executors."""
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from strom.bench.ground import free_block
 from strom.bench.growth import START_S
@@ -8,8 +11,9 @@ from strom.pipeline.bench.on_executors import Load, PassesTook, fill_lake, open_
 from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.supervisor import Stack
 
-QUARTERS, INTERVAL_S = 4, 60
+QUARTERS, INTERVAL_S = 3, 10
 WORKERS = (1, 2)
+WARM_UP = 1  # rounds that generate and compile the code
 
 
 def passes_by_workers(
@@ -17,7 +21,8 @@ def passes_by_workers(
 ) -> Sequence[PassesTook]:
     """The quickest round with one worker and with two: the same lake each time, and new tables.
 
-    Each cluster has a session of its own; its first round, which generates and compiles the code, does not count.
+    Each cluster has a session of its own, and a warm-up. To Spark a core is a task at a time, while Java compiles code and
+    collects garbage on all that the machine has: so each worker, with its executor and its Python, is kept to one.
     """
     load = Load(meters, QUARTERS, INTERVAL_S, START_S)
     say(f"a lake of {load.readings:,} readings")
@@ -29,16 +34,36 @@ def _with_workers(
     settings: Settings, workers: int, load: Load, rounds: int, say: Callable[[str], None]
 ) -> PassesTook:
     own = _on_cluster(settings, workers)
+    with Stack(own, ("spark",), report=say) as stack:
+        for number in range(1, workers + 1):
+            keep_to_a_core(stack.pid(f"spark-worker-{number}"), number)
+        took = _rounds(own, workers, load, rounds, say)
+    return min(took, key=lambda each: each.on_executors)
+
+
+def _rounds(
+    settings: Settings, workers: int, load: Load, rounds: int, say: Callable[[str], None]
+) -> Sequence[PassesTook]:
     took = []
-    with Stack(own, ("spark",), report=say), open_passes(own, workers) as passes:
-        for turn in range(1 + rounds):
+    with open_passes(settings, workers) as passes:
+        for turn in range(WARM_UP + rounds):
             each = passes.run(f"workers_{workers}_{turn}", load)
             say(
                 f"{workers} with one core: {each.on_executors:.1f} s on executors, {each.shards:.1f} s of these shards, "
-                f"{each.tasks:.1f} s of tasks, {each.wall:.1f} s in all{'' if turn else ', to warm up'}"
+                f"{each.tasks:.1f} s of tasks, {each.wall:.1f} s in all{', to warm up' if turn < WARM_UP else ''}"
             )
             took.append(each)
-    return min(took[1:], key=lambda each: each.on_executors)
+    return took[WARM_UP:]
+
+
+def keep_to_a_core(pid: int, number: int) -> None:
+    """All threads of a process, and whatever they start; where the system cannot do that, or has one core, nothing happens."""
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(ProcessLookupError):  # it has ended since
+            os.sched_setaffinity(int(thread.name), {cores[number % len(cores)]})
 
 
 def _on_cluster(settings: Settings, workers: int) -> Settings:

@@ -17,16 +17,9 @@ _HUNDREDTHS = {"1-0:31.7.0": 112, "1-0:51.7.0": 35, "1-0:71.7.0": 61, "1-0:13.7.
 
 
 def messages(
-    spark: SparkSession,
-    count: int,
-    meters: int,
-    start_s: int,
-    *,
-    first: int = 0,
-    active: int | None = None,
-    interval_s: int = INTERVAL_S,
+    spark: SparkSession, count: int, meters: int, start_s: int, *, first: int = 0, active: int | None = None
 ) -> DataFrame:
-    """Records for the raw topic as adapters send them: every meter once, then every meter again `interval_s` later.
+    """Records for the raw topic as adapters send them: every meter once, then every meter again five seconds later.
 
     With `active` only so many of the meters send. Each task has its own share of the meters, so that what a meter sends
     is written in its order.
@@ -36,12 +29,10 @@ def messages(
     share = sending // tasks
     task, place = F.floor(F.col("id") / (count // tasks)), F.col("id") % (count // tasks)
     meter, push = task * share + place % share, F.floor(place / share) + first
-    seconds = F.lit(start_s) + push * interval_s
+    seconds = F.lit(start_s) + push * INTERVAL_S
     return spark.range(0, count, 1, tasks).select(
         F.format_string("meter-%06d", meter).cast("binary").alias("key"),
-        _payload(F.format_string("meter-%06d", meter), meter, push, seconds, push * interval_s)
-        .cast("binary")
-        .alias("value"),
+        _payload(F.format_string("meter-%06d", meter), meter, push, seconds).cast("binary").alias("value"),
         F.array(
             _header(topics.HEADER_SOURCE, F.lit("mqtt")),
             _header(topics.HEADER_DIALECT, F.lit("adapter_json")),
@@ -76,7 +67,7 @@ def as_records(normalised: DataFrame) -> DataFrame:
     )
 
 
-def _payload(name: Column, meter: Column, push: Column, seconds: Column, uptime_s: Column) -> Column:
+def _payload(name: Column, meter: Column, push: Column, seconds: Column) -> Column:
     def entry(code: str, value: Column) -> Column:
         return F.concat(
             F.lit(f',"{code}":{{"value":'), value.cast("string"), F.lit(',"time":'), seconds, F.lit("}")
@@ -102,7 +93,7 @@ def _payload(name: Column, meter: Column, push: Column, seconds: Column, uptime_
         F.lit('{"api_version":"v1","name":"'),
         name,
         F.lit('","sma_time":'),
-        uptime_s.cast("string"),
+        (push * INTERVAL_S).cast("string"),
         F.lit(".5"),
         *rows,
         F.lit(',"0-0:96.1.0":{"value":"'),

@@ -2,13 +2,14 @@
 
 import json
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from strom.domain.load_profile import Direction
+from strom.domain.reading import CLOCK_METER
+from strom.domain.run_kinds import PHASES
+from strom.pipeline.lake.archive import COLUMNS, column_type
 from strom.pipeline.message import members
-from strom.pipeline.normalise import normalise
-from strom.pipeline.readings import typed_readings
-from strom.pipeline.synthetic import as_raw, as_records
 from strom.settings import Settings
 from strom.streams import topics
 
@@ -43,9 +44,30 @@ def read(spark: SparkSession, settings: Settings, topic: str, until: int | None 
     )
 
 
-def readings_of(messages: DataFrame) -> DataFrame:
-    """A micro-batch of the readings in these records, without the way through Kafka."""
-    return typed_readings(as_records(normalise(as_raw(messages)))).localCheckpoint()
+def lake_readings(
+    spark: SparkSession, meters: int, pushes: int, start_s: int, interval_s: int, first: int
+) -> DataFrame:
+    """Readings as the lake holds them: `pushes` of each meter from `start_s` on, after the `first` ones."""
+    meter, push = F.col("id") % meters, F.floor(F.col("id") / meters) + first
+    at = F.timestamp_millis((start_s + (push - first) * interval_s) * 1_000)
+
+    def moved(name: str, most: int) -> Column:
+        return F.pmod(F.xxhash64(F.lit(name), meter, push), F.lit(most))
+
+    values = {
+        "meter": F.format_string("meter-%06d", meter),
+        "at": at,
+        "received": at + F.expr("INTERVAL 300 MILLISECONDS"),
+        "source": F.lit("mqtt"),
+        "clock": F.lit(CLOCK_METER),
+        "origin": F.concat(F.lit(f"{topics.RAW}/0/"), (push * meters + meter).cast("string")),
+        **{f"{way}_wh": meter * 1_000 + push * 5 + moved(f"{way}_wh", 5) for way in Direction},
+        **{f"{way}_w": moved(f"{way}_w", 6_000) for way in Direction},
+        **{f"voltage_{phase}_v": (moved(phase, 80) + 2300) / 10 for phase in PHASES},
+    }
+    return spark.range(0, meters * pushes, 1, 1).select(
+        *(values.get(name, F.lit(None)).cast(column_type(name)).alias(name) for name in COLUMNS)
+    )
 
 
 def bare_parse(raw: DataFrame) -> DataFrame:

@@ -103,9 +103,10 @@ class Lab:
 
     def readings_of(self, count: int, meters: int, start_s: int, *, first: int, active: int) -> DataFrame:
         """A micro-batch of readings that only `active` of the meters sent, without the way through Kafka."""
-        return frames.readings_of(
+        raw = synthetic.as_raw(
             synthetic.messages(self._spark, count, meters, start_s, first=first, active=active)
         )
+        return typed_readings(synthetic.as_records(normalise(raw))).localCheckpoint()
 
     def look_ups(self) -> LookUps:
         """In the lake that `store_all` has filled."""

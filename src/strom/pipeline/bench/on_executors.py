@@ -9,14 +9,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from strom.pipeline import synthetic
 from strom.pipeline.bench import frames
 from strom.pipeline.cluster import await_slots
+from strom.pipeline.lake.archive import Archive
 from strom.pipeline.quiet import quiet_session
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 
 SLOT_S = 900
+COMMITS = 6  # of a quarter-hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +52,15 @@ class PassesTook:
 
 
 def fill_lake(settings: Settings, load: Load) -> None:
-    """Put the readings into the lake, each quarter-hour in several batches; their tables are of no use."""
+    """Put the readings into the lake, as a pipeline does it in several commits with one file each."""
+    pushes = SLOT_S // load.interval_s
+    share = max(1, pushes // COMMITS)
     with quiet_session(settings, "bench-lake") as spark:
-        job = StoreJob(settings.with_schema("bench_lake"), spark, tells=False, passes=False)
-        pushes = SLOT_S // load.interval_s
-        share = pushes // 3
-        for number, first in enumerate(range(0, load.quarters * pushes, share)):
-            batch = synthetic.messages(
-                spark,
-                load.meters * share,
-                load.meters,
-                load.start_s,
-                first=first,
-                interval_s=load.interval_s,
-            )
-            job.process(frames.readings_of(batch), number)
-        job.close()
+        archive = Archive(spark, settings.lake_root)
+        for first in range(0, load.quarters * pushes, share):
+            start_s = load.start_s + first * load.interval_s
+            readings = frames.lake_readings(spark, load.meters, share, start_s, load.interval_s, first)
+            archive.append(readings, load.meters * share, [])
 
 
 @contextmanager

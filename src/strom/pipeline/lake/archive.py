@@ -163,7 +163,7 @@ def lake_rows(fresh: DataFrame) -> DataFrame:
     return fresh.select(*COLUMNS, F.to_date("at").alias("date"))
 
 
-def _type(name: str) -> str:
+def column_type(name: str) -> str:
     if name in NUMBER_FIELDS:
         return "decimal(18,3)"
     return {"at": "timestamp", "received": "timestamp", "flags": "array<string>", "date": "date"}.get(
@@ -171,7 +171,7 @@ def _type(name: str) -> str:
     )
 
 
-SCHEMA = ", ".join(f"{name} {_type(name)}" for name in (*COLUMNS, "date"))
+SCHEMA = ", ".join(f"{name} {column_type(name)}" for name in (*COLUMNS, "date"))
 
 
 def _between(since_ms: int, until_ms: int | None) -> Column:
