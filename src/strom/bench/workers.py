@@ -16,15 +16,18 @@ WORKERS = (1, 2)
 WARM_UP = 1  # rounds that generate and compile the code
 
 
+def load_of(meters: int) -> Load:
+    return Load(meters, QUARTERS, INTERVAL_S, START_S)
+
+
 def passes_by_workers(
-    settings: Settings, meters: int, rounds: int, say: Callable[[str], None]
+    settings: Settings, load: Load, rounds: int, say: Callable[[str], None]
 ) -> Sequence[PassesTook]:
     """The quickest round with one worker and with two: the same lake each time, and new tables.
 
     Each cluster has a session of its own, and a warm-up. To Spark a core is a task at a time, while Java compiles code and
     collects garbage on all that the machine has: so each worker, with its executor and its Python, is kept to one.
     """
-    load = Load(meters, QUARTERS, INTERVAL_S, START_S)
     say(f"a lake of {load.readings:,} readings")
     fill_lake(settings, load)
     return [_with_workers(settings, workers, load, rounds, say) for workers in WORKERS]

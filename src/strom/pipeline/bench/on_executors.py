@@ -90,26 +90,25 @@ class PassesOnLake:
             job.close()
         stages = [each for each in _stages(self._spark) if each.key not in before]
         shards = [each for each in stages if each.is_shards]
-        return PassesTook(wall, _covered(stages), _covered(shards), sum(each.run_s for each in stages))
+        return PassesTook(wall, covered(stages), covered(shards), sum(each.run_s for each in stages))
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class Stage:
     """As Spark's status store has it; times in seconds."""
 
     key: tuple[int, int]
     name: str
     began: float
     ended: float
-    run_s: float
-    numbers: tuple[int, float]  # tasks, seconds of the JVM's processor
+    run_s: float  # of all its tasks
 
     @property
     def is_shards(self) -> bool:
         return "shards.py" in self.name
 
 
-def _stages(spark: SparkSession) -> list[_Stage]:
+def _stages(spark: SparkSession) -> list[Stage]:
     """Those of which a task has begun, and all have ended."""
     context: Any = spark.sparkContext
     context._jsc.sc().listenerBus().waitUntilEmpty()
@@ -118,20 +117,19 @@ def _stages(spark: SparkSession) -> list[_Stage]:
     found = context._jsc.sc().statusStore().stageList(None, False, False, none, None)
     each = (found.apply(place) for place in range(found.size()))
     return [
-        _Stage(
+        Stage(
             (stage.stageId(), stage.attemptId()),
             stage.name(),
             stage.firstTaskLaunchedTime().get().getTime() / 1000,
             stage.completionTime().get().getTime() / 1000,
             stage.executorRunTime() / 1000,
-            (stage.numTasks(), stage.executorCpuTime() / 1e9),
         )
         for stage in each
         if stage.firstTaskLaunchedTime().isDefined() and stage.completionTime().isDefined()
     ]
 
 
-def _covered(stages: list[_Stage]) -> float:
+def covered(stages: list[Stage]) -> float:
     """Seconds in which at least one of them was at work."""
     total, until = 0.0, 0.0
     for stage in sorted(stages, key=lambda each: each.began):
