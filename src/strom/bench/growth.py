@@ -30,7 +30,7 @@ def cost_growth(
         return little.cost(), much.cost()
 
 
-class _Stopwatch:
+class Stopwatch:
     """Counts the seconds of what it times, and no others."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class _Sending:
     meters: int
     lab: Lab
     job: StoreJob
-    watch: _Stopwatch
+    watch: Stopwatch
     report: Callable[[str], None]
     warm: float = 0.0  # when it was warm
 
@@ -86,7 +86,7 @@ class _Sending:
 def _sending(lab: Lab, settings: Settings, meters: int, report: Callable[[str], None]) -> Iterator[_Sending]:
     name = f"sending_{meters}"
     lake = settings.pipeline.model_copy(update={"lake": f"{settings.lake_root}-{name}"})
-    watch = _Stopwatch()
+    watch = Stopwatch()
     job = lab.store_job(settings.with_schema(name).model_copy(update={"pipeline": lake}), watch.now)
     try:
         yield _Sending(meters, lab, job, watch, report)

@@ -65,6 +65,44 @@ def pipeline(
 
 
 @group.command()
+def late(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer meters, days and batches.")] = False,
+    meters: Annotated[int | None, typer.Option(min=10, help="How many meters send.")] = None,
+    interval: Annotated[
+        int | None, typer.Option("--interval", min=1, metavar="SECONDS", help="How often each of them sends.")
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=30, help="How many days late readings can be late.")
+    ] = None,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("bench-late.svg"),
+    as_json: Annotated[bool, typer.Option("--json", help="The result as one JSON object.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Late readings: the cost of a message where 1 % come late beside none, over a small lake and one of 90 days.
+
+    The stages on `readings` with their passes over the lake. Exit code 1 if a ratio is above what is asked.
+
+    Example: strom bench late --quick
+    """
+    from dataclasses import replace
+
+    from strom.bench.ground import own_servers
+    from strom.bench.late import QUICK, LateBench, LatePlan
+
+    plan = QUICK if quick else LatePlan()
+    plan = replace(
+        plan,
+        meters=meters or plan.meters,
+        interval_s=interval or plan.interval_s,
+        days=days or plan.days,
+    )
+    end_like_ctrl_c()
+    with own_servers(settings_from(home=home), _say) as settings:
+        report = LateBench(settings, plan, _say).run()
+    _finish(report, plot, as_json=as_json)
+
+
+@group.command()
 def gateway(
     quick: Annotated[bool, typer.Option("--quick", help="A third of the messages, in two runs.")] = False,
     connections: Annotated[

@@ -40,6 +40,7 @@ from strom.store.position_tables import (
     end_step,
     is_interrupted,
     load_position,
+    save_position,
 )
 from strom.store.schema import ensure_schema
 from strom.store.writes import PIPELINE, Work, Writer
@@ -115,6 +116,11 @@ class StoreJob:
         return ALL_FIELDS if {"archive", "latest"} & set(self.stages) else native.FIELDS
 
     @property
+    def archive(self) -> Archive:
+        """Its lake."""
+        return self._archive
+
+    @property
     def settled_ms(self) -> int:
         """Readings before this time (epoch ms) are in the quarter-hours, those from it on wait for their time."""
         return self._position[SETTLEMENT].settled_ms
@@ -136,6 +142,15 @@ class StoreJob:
                 self._pass_arrivals()
                 self._settle(until_ms)
                 self._note_taken_in()
+
+    def skip_to_end(self) -> None:
+        """Leave out what others have put into the lake: it lies before what the tables keep."""
+        version = self._archive.version()
+        with self._lock, self._writer.exclusive(), self._writer.work() as work:
+            for name, position in self._position.items():
+                self._position[name] = LakePosition(version, position.settled_ms)
+                save_position(work, name, self._position[name])
+        self._version = version
 
     def tick(self, watermark_ms: int | None) -> None:
         """Find what time alone tells: all that arrived before the watermark (epoch ms) is in the lake, None if that is not known.

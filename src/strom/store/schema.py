@@ -2,6 +2,7 @@
 
 import time
 from importlib.resources import files
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
@@ -36,6 +37,19 @@ def empty_tables(url: str) -> None:
         names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
         tables = sql.SQL(", ").join(sql.Identifier(name) for (name,) in names.fetchall())
         connection.execute(sql.SQL("TRUNCATE {}").format(tables))
+
+
+def copy_database(url: str, name: str) -> str:
+    """The same tables in a new database of that server; returns its URL. Whoever is connected to the former one is not any more."""
+    with connect(url) as connection:
+        source = connection.info.dbname
+    address = psycopg.conninfo.conninfo_to_dict(url) | {"dbname": "postgres"}
+    with psycopg.connect(**address, autocommit=True) as server:  # type: ignore[arg-type]
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (source,))
+        names = sql.Identifier(name), sql.Identifier(source)
+        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"/{name}"))
 
 
 def drop_schema(url: str, name: str) -> None:

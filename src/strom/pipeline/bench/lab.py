@@ -108,6 +108,10 @@ class Lab:
         )
         return typed_readings(synthetic.as_records(normalise(raw))).localCheckpoint()
 
+    @property
+    def spark(self) -> SparkSession:
+        return self._spark
+
     def look_ups(self) -> LookUps:
         """In the lake that `store_all` has filled."""
         return LookUps(self._settings, self._spark)
