@@ -34,9 +34,9 @@ def assert_tables_are_the_function_of(
     limits, meters = Limits(settings), by_meter(readings)
     everything = by_meter(arrived)
     with Writer(settings.postgres_url) as writer, writer.work() as work:
-        stored = load_rows(work, [(meter, 0) for meter in meters])
+        stored = load_rows(work, [(meter, 0, None) for meter in meters])
         assert_same({key: each.row for key, each in stored.items()}, _rows(limits, meters))
-        assert_same(load_gaps(work, [(meter, 0) for meter in meters]), _gaps(limits, meters))
+        assert_same(load_gaps(work, [(meter, 0, None) for meter in meters]), _gaps(limits, meters))
         statistics = _statistics(readings)
         assert_same(load_statistics(work, statistics), statistics)
         parts = ("", "import", "export", "l1", "l2", "l3")
@@ -65,7 +65,7 @@ def assert_same(found: Mapping[Any, Any], expected: Mapping[Any, Any]) -> None:
 
 def _assert_tariffs(work: Work, limits: Limits, meters: Mapping[str, Sequence[Sent]]) -> None:
     rows, gaps = expected_tariffs(limits, meters)
-    tariffs = [(Tariff(meter, number), 0) for meter in meters for number in TARIFFS]
+    tariffs = [(Tariff(meter, number), 0, None) for meter in meters for number in TARIFFS]
     stored = tariff_tables.load_rows(work, tariffs)
     assert_same({key: each.row for key, each in stored.items()}, rows)
     assert_same(tariff_tables.load_gaps(work, tariffs), gaps)

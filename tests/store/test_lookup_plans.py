@@ -27,13 +27,20 @@ IMPORT = Direction.IMPORT
 Lookup = Callable[[Work], object]
 LOOKUPS: dict[str, tuple[Lookup, set[str]]] = {
     "rows_at": (lambda work: profile_tables.rows_at(work, [(m, JUNE) for m in SOME]), {"2024_06"}),
-    "load_rows": (lambda work: profile_tables.load_rows(work, [(m, DECEMBER) for m in SOME]), {"2024_12"}),
+    "load_rows": (
+        lambda work: profile_tables.load_rows(work, [(m, DECEMBER, None) for m in SOME]),
+        {"2024_12"},
+    ),
     "load_statistics": (
         lambda work: statistics_tables.load_statistics(work, [(m, JUNE) for m in SOME]),
         {"2024_06"},
     ),
     "load_anchors": (
         lambda work: segment_tables.load_anchors(work, [((m, IMPORT), JUNE + 1) for m in SOME]),
+        {"2024_06"},
+    ),
+    "load_around": (
+        lambda work: segment_tables.load_around(work, [((m, IMPORT), JUNE + 1, JUNE + 2) for m in SOME]),
         {"2024_06"},
     ),
     "load_tails": (lambda work: segment_tables.load_tails(work, SOME), {"2024_12"}),

@@ -67,7 +67,7 @@ def test_rows_of_any_year_are_written_into_their_month_and_replaced_there(tables
         with writer.work() as work:
             assert {
                 stored.row.imported.mwh
-                for stored in load_rows(work, [("m1", 0)]).values()
+                for stored in load_rows(work, [("m1", 0, None)]).values()
                 if stored.row.imported
             } == {2}
             assert set(rows_at(work, [("m1", MAY_2021), ("m2", JULY_2026)])) == {("m1", MAY_2021)}
@@ -82,7 +82,7 @@ def test_writers_in_the_middle_of_their_transactions_make_the_same_months_at_onc
         with connect(tables) as connection:
             work = Work(connection, tables)
             save_rows(work, [row(JULY_2026, f"m{number}")])
-            load_rows(work, [(f"m{number}", 0)])
+            load_rows(work, [(f"m{number}", 0, None)])
             here.wait(30)
             partitions.forget_partitions()  # as in another process
             ensure_partitions(tables, months if number % 2 else reversed(months))

@@ -37,7 +37,7 @@ def test_an_error_leaves_nothing_behind(writer: Writer, meter: str) -> None:
     with pytest.raises(ZeroDivisionError):
         _save_and_fail(writer, meter)
     with writer.work() as work:
-        assert profile_tables.load_rows(work, [(meter, 0)]) == {}
+        assert profile_tables.load_rows(work, [(meter, 0, None)]) == {}
 
 
 def test_a_connection_that_was_cut_is_a_sentence_and_the_next_work_succeeds(writer: Writer) -> None:
@@ -53,11 +53,11 @@ def test_rows_come_back_as_they_were_written_and_change_with_the_next_write(
     for row in (stored_row(meter), stored_row(meter), stored_row(meter, 1_501, 2)):
         with writer.work() as work:
             profile_tables.save_rows(work, [row])
-            assert profile_tables.load_rows(work, [(meter, 0)]) == {(meter, SLOT): row}
-            assert profile_tables.load_rows(work, [(meter, SLOT + 1)]) == {}
+            assert profile_tables.load_rows(work, [(meter, 0, None)]) == {(meter, SLOT): row}
+            assert profile_tables.load_rows(work, [(meter, SLOT + 1, None)]) == {}
     with writer.work() as work:
         profile_tables.delete_rows(work, [(meter, SLOT)])
-        assert profile_tables.load_rows(work, [(meter, 0)]) == {}
+        assert profile_tables.load_rows(work, [(meter, 0, None)]) == {}
 
 
 def test_a_gap_without_either_direction_is_deleted(writer: Writer, meter: str) -> None:
@@ -65,9 +65,9 @@ def test_a_gap_without_either_direction_is_deleted(writer: Writer, meter: str) -
     with writer.work() as work:
         for halves in ({Direction.IMPORT: 5}, {Direction.IMPORT: 5, Direction.EXPORT: 1_001}):
             profile_tables.save_gaps(work, {key: halves})
-            assert profile_tables.load_gaps(work, [(meter, 0)]) == {key: halves}
+            assert profile_tables.load_gaps(work, [(meter, 0, None)]) == {key: halves}
         profile_tables.save_gaps(work, {key: {}})
-        assert profile_tables.load_gaps(work, [(meter, 0)]) == {}
+        assert profile_tables.load_gaps(work, [(meter, 0, None)]) == {}
 
 
 def test_a_series_goes_on_from_what_was_stored(writer: Writer, meter: str) -> None:

@@ -60,6 +60,21 @@ class Chain:
         else:
             self.segments.append(self._next(last, stretch, total, reset, streak))
 
+    def rejoins(self, replaced: Segment, following: Segment) -> bool:
+        """Whether all from the stored segment `following` on is as it was, where it followed `replaced`.
+
+        If so the rows up to there are complete.
+        """
+        last = self.segments[-1]
+        if _carried(last) != _carried(replaced) or following.run_start != following.slot:
+            return False
+        first = Stretch(
+            following.first_t, 0, following.last_t, following.last_v, following.inner, following.samples
+        )
+        found = self._next(last, first, following.total, following.reset, following.streak)
+        later = {name: getattr(following, name) for name in ("jump", "trail", "fall_t", "jump_t")}
+        return found._replace(**later) == following
+
     def drop(self, t: int) -> None:
         """A suspect reading that was not accepted flags its slot."""
         last = self.segments[-1]
@@ -158,6 +173,14 @@ def _extended(last: Segment, stretch: Stretch, total: int, reset: bool, streak: 
         total + stretch.inner - last.total, last.samples + stretch.samples,
         last.start, last.start_mwh, last.run_start, last.run_mwh,
         reset=last.reset or reset, jump=last.jump or bool(last.trail), streak=streak,
+    )  # fmt: skip
+
+
+def _carried(segment: Segment) -> tuple[object, ...]:
+    """What of a segment decides about the readings after it and about their totals."""
+    return (
+        segment.slot, segment.last_t, segment.last_v, segment.end_total, segment.trail, segment.streak,
+        segment.fall_t, segment.jump_t,
     )  # fmt: skip
 
 

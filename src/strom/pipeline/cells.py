@@ -52,13 +52,13 @@ def moments(readings: DataFrame, shards: int) -> DataFrame:
     )
 
 
-def cells(moments: DataFrame, limits: Limits) -> DataFrame:
+def cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) -> DataFrame:
     """A row per meter and cell with what the stages take from it. Few, wide steps: each one is analysed anew."""
     time = _after("t", moments, "since")
     return as_arrays(
-        _followed(moments, limits, METER)
+        _followed(moments, limits, by)
         .withColumns({name: _after(name, moments, "since") for name in (*BANDS, "has_tariffs")})
-        .groupBy("meter", cell_of("t"))
+        .groupBy(*by, cell_of("t"))
         .agg(
             F.min(time).alias("first_t"),
             F.max(time).alias("last_t"),

@@ -23,12 +23,17 @@ def first_gap(update: Update) -> int:
     return min([update.since, *update.chain.gaps])
 
 
-def earliest(starts: Iterable[tuple[Whose, int]]) -> dict[Whose, int]:
-    """The earliest start of each."""
-    spans: dict[Whose, int] = {}
-    for owner, start in starts:
-        spans[owner] = min(start, spans.get(owner, start))
-    return spans
+def joined(spans: Iterable[tuple[Whose, int, int | None]]) -> list[tuple[Whose, int, int | None]]:
+    """The spans of each as few that do not touch each other; None: to the end."""
+    found: list[tuple[Whose, int, int | None]] = []
+    ordered = sorted(set(spans), key=lambda span: (span[0], span[1], span[2] is None, span[2] or 0))
+    for owner, start, end in ordered:
+        last = found[-1] if found else None
+        if last is None or last[0] != owner or (last[2] is not None and start > last[2]):
+            found.append((owner, start, end))
+        elif last[2] is not None:
+            found[-1] = (owner, last[1], None if end is None else max(end, last[2]))
+    return found
 
 
 def wanted_rows(
@@ -45,7 +50,7 @@ def wanted_rows(
     for owner, update in updates:
         direction = update.key[1]
         for start in starts[owner]:
-            if start >= update.since and halves[owner, start].pop(direction, None) is not None:
+            if _is_told(update, start) and halves[owner, start].pop(direction, None) is not None:
                 touched.add((owner, start))
         for slot in update.chain.rows:
             halves[owner, slot.start][direction] = Half.of(slot)
@@ -64,9 +69,13 @@ def changed_gaps(
     for owner, update in updates:
         direction = update.key[1]
         for start, halves in known[owner]:
-            if start in update.chain.gaps or (update.revised and start >= update.since):
+            if start in update.chain.gaps or (update.revised and _is_told(update, start)):
                 halves.pop(direction, None)
         for gap in update.chain.gaps.values():
             if gap is not None:
                 wanted.setdefault((owner, gap.start, gap.end), {})[direction] = gap.mwh
     return {key: halves for key, halves in wanted.items() if halves != stored.get(key)}
+
+
+def _is_told(update: Update, start: int) -> bool:
+    return start >= update.since and (update.until is None or start < update.until)

@@ -36,8 +36,8 @@ def write_rows(
 ) -> Written:
     """Merge the directions' slots into `load_profile` and tell the topic what changed."""
     telling = [(update.meter, update) for update in halves.telling_rows(updates)]
-    spans = halves.earliest((meter, update.since) for meter, update in telling)
-    stored = tables.load_rows(work, spans.items())
+    spans = halves.joined((meter, update.since, update.until) for meter, update in telling)
+    stored = tables.load_rows(work, spans)
     wanted = halves.wanted_rows(telling, {key: each.row for key, each in stored.items()})
     changed, void = [], []
     for key, row in wanted.items():
@@ -73,8 +73,8 @@ def _tell(work: Work, outbox: Outbox, rows: Collection[StoredRow]) -> None:
 def write_gaps(work: Work, updates: Sequence[Update]) -> None:
     """Merge the directions' gaps into `gaps`."""
     telling = [(update.meter, update) for update in halves.telling_gaps(updates)]
-    spans = halves.earliest((meter, halves.first_gap(update)) for meter, update in telling)
-    stored = tables.load_gaps(work, spans.items()) if spans else {}
+    spans = halves.joined((meter, halves.first_gap(update), update.until) for meter, update in telling)
+    stored = tables.load_gaps(work, spans) if spans else {}
     tables.save_gaps(work, halves.changed_gaps(telling, stored))
 
 

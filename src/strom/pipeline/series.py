@@ -21,10 +21,23 @@ BEFORE_ALL = -1  # a slot before every slot
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
-    """What a series' rows are from `since` on; `revised`: what else is stored is void.
+class Rejoin:
+    """Stored segments around late readings: the last one before them, the one that ends behind them, and the next.
 
-    Its falls and jumps are those after `falls_after` and `jumps_after`.
+    `is_sound`: none of them, nor one between them, has seen anything but readings that followed each other normally.
+    """
+
+    anchor: Segment
+    replaced: Segment
+    following: Segment
+    is_sound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a series' rows are from `since` on, up to `until`; `revised`: what else is stored there is void.
+
+    Its falls and jumps are those after `falls_after` and `jumps_after`; with `until` there are none.
     """
 
     change: SeriesChange
@@ -33,6 +46,7 @@ class Update:
     falls_after: int
     jumps_after: int
     revised: bool
+    until: int | None = None
 
     @property
     def key(self) -> Key:
@@ -90,6 +104,21 @@ class Task:
             return Update(change, walked.chain, 0, BEFORE_ALL, BEFORE_ALL, revised)
         falls_after, jumps_after = carried.fall_t or carried.last_t, carried.jump_t or carried.last_t
         return Update(change, walked.chain, carried.slot, falls_after, jumps_after, revised)
+
+
+def rejoined(task: Task, around: Rejoin, rules: Rules) -> Update | None:
+    """What a late stretch of a series makes of the segments around it; None where what follows them is another now."""
+    if task.measure is not Measure.COUNTER or not task.is_one_step(rules):
+        return None
+    chain = Chain.after(around.anchor, task.measure, rules)
+    for stretch in task.stretches:
+        chain.accept(stretch)
+    segments = tuple(chain.segments)
+    if not chain.rejoins(around.replaced, around.following):
+        return None
+    until = around.following.slot
+    change = SeriesChange(task.key, task.measure, None, (), segments, around.anchor.slot, until)
+    return Update(change, chain, around.anchor.slot, BEFORE_ALL, BEFORE_ALL, revised=True, until=until)
 
 
 def tasks_of(

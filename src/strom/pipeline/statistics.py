@@ -1,6 +1,6 @@
 """The statistics of the quarter-hours that cells touch: added to what is stored while readings come in order."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from strom.domain.slots import slot_of
 from strom.pipeline.process.folded import Cell
@@ -8,10 +8,12 @@ from strom.store.statistics_tables import Key, Part, add_statistics, replace_sta
 from strom.store.writes import Work
 
 
-def update_statistics(work: Work, cells: Mapping[str, Sequence[Cell]], late: Collection[str]) -> set[Key]:
-    """Bring every touched slot up to date; returns those that are others now of the meters that are `late`, whose slots are whole."""
-    add_statistics(work, _parts({meter: own for meter, own in cells.items() if meter not in late}))
-    return replace_statistics(work, _parts({meter: cells[meter] for meter in late}))
+def update_statistics(
+    work: Work, added: Mapping[str, Sequence[Cell]], whole: Mapping[str, Sequence[Cell]]
+) -> set[Key]:
+    """Bring every touched slot up to date; returns those that are others now of the slots that are `whole`."""
+    add_statistics(work, _parts(added))
+    return replace_statistics(work, _parts(whole))
 
 
 def _parts(cells: Mapping[str, Sequence[Cell]]) -> list[Part]:

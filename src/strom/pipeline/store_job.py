@@ -19,7 +19,7 @@ from strom.pipeline.alerts import watch
 from strom.pipeline.alerts.silence import lasting
 from strom.pipeline.fresh import each_once, fresh_readings, reached_marks
 from strom.pipeline.held import held
-from strom.pipeline.lake.archive import Archive
+from strom.pipeline.lake.archive import Archive, StagedLake
 from strom.pipeline.lake.intake import Intake
 from strom.pipeline.late import counts, set_aside, take_back, too_late
 from strom.pipeline.limits import Limits
@@ -177,21 +177,26 @@ class StoreJob:
             self._write_alerts(lambda work: lasting(work, as_of_ms, self._limits))
 
     def take_again(
-        self, read: Callable[[], DataFrame], also: Callable[[Work], None], *, only_settled: bool = False
+        self,
+        read: Callable[[], DataFrame],
+        also: Callable[[Work], None],
+        *,
+        only_settled: bool = False,
+        staged: StagedLake | None = None,
     ) -> None:
         """Take in readings that the lake holds, whether the tables have them or not: the same code, no positions.
 
         `read` is asked when nobody else writes these tables any more; `also` ends the work. With `only_settled` the
-        readings whose time has not come go on waiting.
+        readings whose time has not come go on waiting. `staged` stands for the lake from a time on.
         """
         with self._lock, self._writer.exclusive():
             self._end_interrupted()
             with held(read()) as readings:
-                self._take_again(readings, only_settled=only_settled)
+                self._take_again(readings, only_settled=only_settled, staged=staged)
             with self._writer.work() as work:
                 also(work)
 
-    def _take_again(self, readings: DataFrame, *, only_settled: bool) -> None:
+    def _take_again(self, readings: DataFrame, *, only_settled: bool, staged: StagedLake | None) -> None:
         _, late = counts(readings, self._late_ms)
         with self._writer.work() as work:
             until = load_position(work, SETTLEMENT).settled_ms if only_settled else None
@@ -199,8 +204,9 @@ class StoreJob:
             if late:
                 set_aside(work, readings, self._late_ms)
         timely = readings.where(~too_late(self._late_ms)) if late else readings
-        self._over.arrivals(self._beside(f"{ARRIVALS}-again"), timely)
-        with self._archive.seen(until_ms=until):
+        with self._archive.seen(staged=staged):
+            self._over.arrivals(self._beside(f"{ARRIVALS}-again"), timely)
+        with self._archive.seen(until_ms=until, staged=staged):
             due = timely if until is None else timely.where(F.unix_millis("at") < until)
             self._over.settlement(self._beside(f"{SETTLEMENT}-again"), due, again=True)
 

@@ -23,8 +23,8 @@ def write_tariffs(work: Work, updates: Sequence[Update], intervals: Intervals) -
 def _write_rows(work: Work, updates: Sequence[Update], intervals: Intervals) -> None:
     """A version more where something changed, else nothing."""
     telling = _owned(halves.telling_rows(updates))
-    spans = halves.earliest((tariff, update.since) for tariff, update in telling)
-    stored = tables.load_rows(work, spans.items())
+    spans = halves.joined((tariff, update.since, update.until) for tariff, update in telling)
+    stored = tables.load_rows(work, spans)
     wanted = halves.wanted_rows(telling, {key: each.row for key, each in stored.items()})
     changed = {}
     for key, row in wanted.items():
@@ -38,8 +38,8 @@ def _write_rows(work: Work, updates: Sequence[Update], intervals: Intervals) -> 
 
 def _write_gaps(work: Work, updates: Sequence[Update]) -> None:
     telling = _owned(halves.telling_gaps(updates))
-    spans = halves.earliest((tariff, halves.first_gap(update)) for tariff, update in telling)
-    stored = tables.load_gaps(work, spans.items()) if spans else {}
+    spans = halves.joined((tariff, halves.first_gap(update), update.until) for tariff, update in telling)
+    stored = tables.load_gaps(work, spans) if spans else {}
     tables.save_gaps(work, halves.changed_gaps(telling, stored))
 
 

@@ -138,11 +138,14 @@ def save_waiting(work: Work, step: Step, needs: Mapping[str, str]) -> None:
         )
 
 
-def load_waiting(work: Work, step: Step, most: int) -> dict[str, str]:
-    """At most so many of them."""
+def load_waiting(work: Work, step: Step, most: int, most_characters: int) -> dict[str, str]:
+    """At most so many of them, and no more than need so many characters; one at least."""
     return dict(
         work.rows(
-            "SELECT meter, need FROM waiting_meters WHERE pass = %s ORDER BY meter LIMIT %s", step.name, most
+            "SELECT meter, need FROM (SELECT meter, need, sum(length(need)) OVER (ORDER BY meter) - length(need) AS before "
+            "FROM (SELECT meter, need FROM waiting_meters WHERE pass = %s ORDER BY meter LIMIT %s) w) w "
+            "WHERE before < %s",
+            *(step.name, most, most_characters),
         )
     )
 

@@ -26,6 +26,12 @@ METER_TIMES = (
     "(SELECT meter, 'epoch'::timestamptz + ms * interval '1 ms' AS start "
     "FROM unnest(%s::text[], %s::bigint[]) AS u(meter, ms)) k"
 )
+METER_SPANS = (
+    "(SELECT meter, 'epoch'::timestamptz + since * interval '1 ms' AS start, "
+    "'epoch'::timestamptz + until * interval '1 ms' AS until "
+    "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS u(meter, since, until)) k"
+)
+AFTER_ALL_MS = 253_402_300_800_000  # the year 10000, beyond every quarter-hour
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -54,25 +60,31 @@ def meter_times(keys: Iterable[tuple[str, int]]) -> list[str]:
     return columns_of(keys, 2)
 
 
+def meter_spans(spans: Iterable[tuple[str, int, int | None]]) -> list[str]:
+    """The values of `METER_SPANS`."""
+    rows = ((meter, since, AFTER_ALL_MS if until is None else until) for meter, since, until in spans)
+    return columns_of(rows, 3)
+
+
 def wh(mwh: int | None) -> Decimal | None:
     return None if mwh is None else Decimal(mwh).scaleb(-3)
 
 
-def load_rows(work: Work, since: Iterable[tuple[str, int]]) -> dict[tuple[str, int], StoredRow]:
-    """All rows of these meters from the given starts on."""
-    return _rows(work, since, "l.start >= k.start")
+def load_rows(work: Work, spans: Iterable[tuple[str, int, int | None]]) -> dict[tuple[str, int], StoredRow]:
+    """All rows of these meters from the given starts up to the given ends; None: to the last."""
+    return _rows(work, METER_SPANS, meter_spans(spans), "l.start >= k.start AND l.start < k.until")
 
 
 def rows_at(work: Work, keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], StoredRow]:
     """The rows of these meters and starts, as far as there are any."""
-    return _rows(work, keys, "l.start = k.start")
+    return _rows(work, METER_TIMES, meter_times(keys), "l.start = k.start")
 
 
-def _rows(work: Work, keys: Iterable[tuple[str, int]], which: str) -> dict[tuple[str, int], StoredRow]:
+def _rows(work: Work, keys: str, values: Sequence[str], which: str) -> dict[tuple[str, int], StoredRow]:
     found = work.rows(
-        f"SELECT l.* FROM {METER_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - the names above
+        f"SELECT l.* FROM {keys} CROSS JOIN LATERAL ("  # noqa: S608 - the names above
         f"SELECT l.meter, l.start, {LOADED} FROM load_profile l WHERE l.meter = k.meter AND {which} OFFSET 0) l",
-        *meter_times(keys),
+        *values,
     )
     return {(meter, millis(start)): loaded(meter, start, *rest) for meter, start, *rest in found}
 
@@ -96,13 +108,13 @@ def delete_rows(work: Work, keys: Sequence[tuple[str, int]]) -> None:
         )
 
 
-def load_gaps(work: Work, since: Iterable[tuple[str, int]]) -> dict[GapKey, GapHalves]:
-    """All gaps of these meters that begin at the given times or later."""
+def load_gaps(work: Work, spans: Iterable[tuple[str, int, int | None]]) -> dict[GapKey, GapHalves]:
+    """All gaps of these meters that begin at the given times or later, and before the given ends."""
     found = work.rows(
-        f"SELECT g.* FROM {METER_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - the names above
+        f"SELECT g.* FROM {METER_SPANS} CROSS JOIN LATERAL ("  # noqa: S608 - the names above
         'SELECT g.meter, g.start, g."end", g.import_wh, g.export_wh FROM gaps g '
-        "WHERE g.meter = k.meter AND g.start >= k.start OFFSET 0) g",
-        *meter_times(since),
+        "WHERE g.meter = k.meter AND g.start >= k.start AND g.start < k.until OFFSET 0) g",
+        *meter_spans(spans),
     )
     return {
         (meter, millis(start), millis(end)): gap_halves(imported, exported)

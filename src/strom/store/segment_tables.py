@@ -7,10 +7,14 @@ from typing import Any
 from strom.domain.acceptance import Point
 from strom.domain.load_profile import Direction
 from strom.domain.segments import Border, Measure, Segment
+from strom.domain.slots import SLOT_MS
 from strom.domain.tariffs import TARIFFS, Owner, Tariff, meter_of
 from strom.store.writes import Work, array_of, columns_of, texts_of
 
 Key = tuple[Owner, Direction]
+Around = tuple[
+    list[Segment], list[Segment]
+]  # the segments that end before the last of some late readings, and two behind
 
 # The column `direction`: import and export, and of a tariff import_t1 …
 _TARIFFS = {f"{direction}_t{number}": (direction, number) for direction in Direction for number in TARIFFS}
@@ -21,6 +25,9 @@ _FIELDS = (
 )
 _SEGMENT = ", ".join(f"g.{name}" for name in _FIELDS.split(", "))
 _UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS.split(", ")[1:])
+
+
+_AFTER_ALL = 2**62  # a slot after every slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +42,18 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class SeriesChange:
-    """`replaced_after`: segments in later slots are void (0: all of them); None when the series only grew."""
+    """`replaced_after`: segments in later slots are void (0: all of them); None when the series only grew.
+
+    With `replaced_before` only those before that slot are; then `seen` is None, and where the series stands is as it was.
+    """
 
     key: Key
     measure: Measure
-    seen: int
+    seen: int | None
     pending: tuple[Point, ...]
     settled: Sequence[Segment]
     replaced_after: int | None
+    replaced_before: int | None = None
 
 
 def load_tails(work: Work, meters: Iterable[str]) -> dict[Key, Tail]:
@@ -85,17 +96,55 @@ def load_anchors(work: Work, before: Iterable[tuple[Key, int]]) -> dict[Key, Seg
     return {_key(meter, direction): _segment(rest) for meter, direction, *rest in found}
 
 
+def load_around(work: Work, late: Iterable[tuple[Key, int, int]]) -> dict[tuple[Key, int], Around]:
+    """For late readings from one time to another: the segments from their anchor on that end before the last of them, and the two after those."""
+    rows = list(late)
+    found = work.rows(
+        f"""
+        SELECT k.meter, k.direction, k.first, {_SEGMENT}
+        FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[]) AS k(meter, direction, first, last)
+        CROSS JOIN LATERAL (
+            SELECT p.slot FROM profile_segments p
+            WHERE p.meter = k.meter AND p.direction = k.direction AND p.slot <= k.first
+              AND p.last_t < k.first AND p.streak >= 2
+            ORDER BY p.slot DESC LIMIT 1
+        ) a
+        CROSS JOIN LATERAL (
+            (SELECT * FROM profile_segments p
+             WHERE p.meter = k.meter AND p.direction = k.direction AND p.slot >= a.slot AND p.slot <= k.last
+               AND p.last_t <= k.last OFFSET 0)
+            UNION ALL
+            (SELECT * FROM profile_segments p
+             WHERE p.meter = k.meter AND p.direction = k.direction AND p.slot > k.last - {SLOT_MS} AND p.last_t > k.last
+             ORDER BY p.slot LIMIT 2)
+        ) g
+        """,  # noqa: S608 - the names above
+        *columns_of(((*_names(key), first, last) for key, first, last in rows), 4),
+    )
+    lasts = {(key, first): last for key, first, last in rows}
+    around: dict[tuple[Key, int], Around] = {}
+    for meter, direction, first, *rest in found:
+        key, segment = _key(meter, direction), _segment(rest)
+        before, after = around.setdefault((key, first), ([], []))
+        (after if segment.last_t > lasts[key, first] else before).append(segment)
+    for before, after in around.values():
+        before.sort()
+        after.sort()
+    return around
+
+
 def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
     replaced = [
-        (*_names(change.key), change.replaced_after)
+        (*_names(change.key), change.replaced_after, change.replaced_before or _AFTER_ALL)
         for change in changes
         if change.replaced_after is not None
     ]
     if replaced:
         work.execute(
-            "DELETE FROM profile_segments g USING unnest(%s::text[], %s::text[], %s::bigint[]) AS k(meter, direction, after) "
-            "WHERE g.meter = k.meter AND g.direction = k.direction AND g.slot > k.after",
-            *columns_of(replaced, 3),
+            "DELETE FROM profile_segments g USING unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[]) "
+            "AS k(meter, direction, after, before) "
+            "WHERE g.meter = k.meter AND g.direction = k.direction AND g.slot > k.after AND g.slot < k.before",
+            *columns_of(replaced, 4),
         )
     work.ensure_partitions(segment.slot for change in changes for segment in change.settled)
     work.stage(
@@ -119,6 +168,7 @@ def save_series(work: Work, changes: Sequence[SeriesChange]) -> None:
                 c.settled[-1].slot,
             )
             for c in changes
+            if c.seen is not None
         ),
     )
     work.execute(

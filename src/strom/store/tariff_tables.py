@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from strom.domain.tariffs import Tariff
 from strom.store.profile_tables import (
+    AFTER_ALL_MS,
     LOADED,
     REPLACED,
     GapHalves,
@@ -26,14 +27,20 @@ _TARIFF_TIMES = (
     "FROM unnest(%s::text[], %s::smallint[], %s::bigint[]) AS u(meter, tariff, ms)) k"
 )
 
+_TARIFF_SPANS = (
+    "(SELECT meter, tariff, 'epoch'::timestamptz + since * interval '1 ms' AS start, "
+    "'epoch'::timestamptz + until * interval '1 ms' AS until "
+    "FROM unnest(%s::text[], %s::smallint[], %s::bigint[], %s::bigint[]) AS u(meter, tariff, since, until)) k"
+)
 
-def load_rows(work: Work, since: Iterable[RowKey]) -> dict[RowKey, StoredRow]:
-    """All rows of these tariffs from the given starts on."""
+
+def load_rows(work: Work, spans: Iterable[tuple[Tariff, int, int | None]]) -> dict[RowKey, StoredRow]:
+    """All rows of these tariffs from the given starts up to the given ends; None: to the last."""
     found = work.rows(
-        f"SELECT l.* FROM {_TARIFF_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - names, no values
+        f"SELECT l.* FROM {_TARIFF_SPANS} CROSS JOIN LATERAL ("  # noqa: S608 - names, no values
         f"SELECT l.meter, l.tariff, l.start, {LOADED} FROM tariff_profile l "
-        "WHERE l.meter = k.meter AND l.tariff = k.tariff AND l.start >= k.start OFFSET 0) l",
-        *_tariff_times(since),
+        "WHERE l.meter = k.meter AND l.tariff = k.tariff AND l.start >= k.start AND l.start < k.until OFFSET 0) l",
+        *_tariff_spans(spans),
     )
     return {
         (Tariff(meter, number), millis(start)): loaded(meter, start, *rest)
@@ -63,13 +70,13 @@ def delete_rows(work: Work, keys: Sequence[RowKey]) -> None:
     )
 
 
-def load_gaps(work: Work, since: Iterable[RowKey]) -> dict[GapKey, GapHalves]:
-    """All gaps of these tariffs that begin at the given times or later."""
+def load_gaps(work: Work, spans: Iterable[tuple[Tariff, int, int | None]]) -> dict[GapKey, GapHalves]:
+    """All gaps of these tariffs that begin at the given times or later, and before the given ends."""
     found = work.rows(
-        f"SELECT g.* FROM {_TARIFF_TIMES} CROSS JOIN LATERAL ("  # noqa: S608 - names, no values
+        f"SELECT g.* FROM {_TARIFF_SPANS} CROSS JOIN LATERAL ("  # noqa: S608 - names, no values
         'SELECT g.meter, g.tariff, g.start, g."end", g.import_wh, g.export_wh FROM tariff_gaps g '
-        "WHERE g.meter = k.meter AND g.tariff = k.tariff AND g.start >= k.start OFFSET 0) g",
-        *_tariff_times(since),
+        "WHERE g.meter = k.meter AND g.tariff = k.tariff AND g.start >= k.start AND g.start < k.until OFFSET 0) g",
+        *_tariff_spans(spans),
     )
     return {
         (Tariff(meter, number), millis(start), millis(end)): gap_halves(imported, exported)
@@ -92,3 +99,8 @@ def save_gaps(work: Work, gaps: Mapping[GapKey, GapHalves]) -> None:
 
 def _tariff_times(keys: Iterable[RowKey]) -> list[str]:
     return columns_of(((*tariff, start) for tariff, start in keys), 3)
+
+
+def _tariff_spans(spans: Iterable[tuple[Tariff, int, int | None]]) -> list[str]:
+    rows = ((*tariff, since, AFTER_ALL_MS if until is None else until) for tariff, since, until in spans)
+    return columns_of(rows, 4)

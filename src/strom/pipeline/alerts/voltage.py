@@ -5,7 +5,7 @@ open alerts that vanish. A mean is a function of the set of readings; of meters 
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from strom.domain.alerts import (
     VOLTAGE,
@@ -35,13 +35,13 @@ class Voltages:
     def judged(
         self,
         work: Work,
-        cells: Mapping[str, Sequence[Cell]],
-        late: Collection[str],
+        added: Mapping[str, Sequence[Cell]],
+        whole: Mapping[str, Sequence[Cell]],
         old: Mapping[str, Settled],
         new: Mapping[str, Settled],
     ) -> tuple[list[Scope], list[Alert]]:
-        """What to look at among the stored alerts, and what should be there."""
-        over = self._windows_over(work, cells, late, old, new)
+        """What to look at among the stored alerts, and what should be there; windows are whole, or added to what is stored."""
+        over = self._windows_over(work, added, whole, old, new)
         since = {(meter, phase): min(starts) for meter, starts in over.items() for phase in PHASES}
         scopes = [Scope(meter, VOLTAGE, phase, start) for (meter, phase), start in since.items()]
         for alert in tables.load_alerts(work, scopes):
@@ -65,19 +65,17 @@ class Voltages:
     def _windows_over(
         self,
         work: Work,
-        cells: Mapping[str, Sequence[Cell]],
-        late: Collection[str],
+        added: Mapping[str, Sequence[Cell]],
+        whole: Mapping[str, Sequence[Cell]],
         old: Mapping[str, Settled],
         new: Mapping[str, Settled],
     ) -> dict[str, set[int]]:
         """Store the sums; returns the windows that are over and were not judged before on just these readings."""
-        current = {meter: window_of(new[meter].newest) for meter in cells}
-        last = {meter: window_of(old[meter].newest) for meter in cells if meter in old}
+        current = {meter: window_of(new[meter].newest) for meter in new}
+        last = {meter: window_of(each.newest) for meter, each in old.items()}
         stored = tables.load_windows(work, last.items())
-        merged = {
-            key: window if key[0] in late else _plus(window, stored.get(key))
-            for key, window in _sums(cells).items()
-        }
+        merged = {key: _plus(window, stored.get(key)) for key, window in _sums(added).items()}
+        merged |= _sums(whole)
         known = stored | merged
         over = {key for key in known if key[1] < current[key[0]]}
         good = {key for key in over if not _is_bad(known[key], self._of(key[0]))}

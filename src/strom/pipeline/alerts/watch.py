@@ -42,7 +42,7 @@ def tell(outbox: Outbox, changed: Sequence[Alert], void: Sequence[Alert]) -> Non
 
 def counter_falls(updates: Sequence[Update], limits: Limits) -> Found:
     """A counter that fell by more than noise."""
-    judged = [update for update in updates if update.revised or update.chain.falls]
+    judged = [update for update in updates if _may_tell(update) or update.chain.falls]
     scopes = [
         Scope(update.meter, COUNTER_BACK, update.key[1].value, update.falls_after + 1) for update in judged
     ]
@@ -63,7 +63,7 @@ def counter_falls(updates: Sequence[Update], limits: Limits) -> Found:
 
 def counter_jumps(updates: Sequence[Update], limits: Limits) -> Found:
     """A counter that grew by more than the connection can carry."""
-    judged = [update for update in updates if update.revised or update.chain.jumps]
+    judged = [update for update in updates if _may_tell(update) or update.chain.jumps]
     scopes = [Scope(update.meter, JUMP, update.key[1].value, update.jumps_after + 1) for update in judged]
     alerts = [
         jump(update.meter, update.key[1].value, each.at, each.mwh, each.most_mwh, limits.timezone)
@@ -71,6 +71,11 @@ def counter_jumps(updates: Sequence[Update], limits: Limits) -> Found:
         for each in update.chain.jumps
     ]
     return scopes, alerts
+
+
+def _may_tell(update: Update) -> bool:
+    """Whether alerts that are stored may be void; within a bound only what is sound is revised."""
+    return update.revised and update.until is None
 
 
 def as_json(alert: Alert) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Keeps every reading in the Delta table `readings`, typed and by date; reads it back for meters that need it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,6 +16,10 @@ from strom.store.mark_tables import Mark
 from strom.store.position_tables import NOTHING_SETTLED, LakePosition
 
 TABLE = "readings"
+StagedLake = tuple[Callable[[], DataFrame], int]  # some meters' readings from a time on (epoch ms)
+Span = tuple[str, int, int | None]  # a meter, from a time on, up to a time (None: to the end)
+
+MOST_SPANS = 50  # spans of time that a predicate names one by one
 MOST_NAMED = 200  # meters that a predicate names one by one
 SMALL_BATCH = 50_000  # readings that fit one file: a micro-batch makes one file a day, not one per task
 
@@ -48,6 +53,7 @@ class Archive:
         self._newest: tuple[int, list[Mark]] | None = None  # as of a version, the marks of the last append
         self._version: int | None = None  # as of which it is read; None: the present one
         self._until_ms: int | None = None
+        self._staged: StagedLake | None = None
 
     def append(self, fresh: DataFrame, count: int, marks: Sequence[Mark]) -> None:
         """Add these readings. What the lake holds already must not be among them."""
@@ -74,33 +80,55 @@ class Archive:
         return self._newest[1]
 
     @contextmanager
-    def seen(self, version: int | None = None, until_ms: int | None = None) -> Iterator[None]:
-        """Within the block the lake is as of a version (None: the present one), and no readings from this time on are given."""
+    def seen(
+        self, version: int | None = None, until_ms: int | None = None, staged: StagedLake | None = None
+    ) -> Iterator[None]:
+        """Within the block the lake is as of a version (None: the present one), and no readings from this time on are given.
+
+        What meters need of it is read from `staged` readings, as far as these reach back.
+        """
         self._version = version if version != self.version() else None
         self._until_ms = until_ms
+        self._staged = staged
         try:
             yield
         finally:
-            self._version = self._until_ms = None
+            self._version = self._until_ms = self._staged = None
 
     def read_since(self, since: Mapping[str, int | None]) -> DataFrame:
-        """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late.
+        """Readings of these meters after the given times (epoch ms; None: all of them), but for those too late."""
+        return self.read_spans(
+            [(meter, 0 if time is None else time + 1, None) for meter, time in since.items()]
+        )
+
+    def read_spans(self, spans: Sequence[Span]) -> DataFrame:
+        """Readings of these meters in these spans of time, which do not overlap, but for those too late.
 
         Days, times and meters stand there as literals too: by them files are left out before any is opened.
         """
-        rows = [(meter, -1 if time is None else time) for meter, time in since.items()]
-        wanted = F.broadcast(given(self.spark, rows, "wanted string, since bigint"))
-        first = min(time for _, time in rows)
-        meters = sorted(since)
-        named = (
-            F.col("meter").isin(meters)
-            if len(meters) <= MOST_NAMED
-            else F.col("meter").between(meters[0], meters[-1])
-        )
+        wanted = [(meter, since, _LAST_MS if until is None else until) for meter, since, until in spans]
+        if self._staged is None:
+            return self._within(self.rows(), wanted)
+        frame, begin = self._staged
+        before = [(meter, since, min(until, begin)) for meter, since, until in wanted if since < begin]
+        behind = [(meter, max(since, begin), until) for meter, since, until in wanted if until > begin]
+        found = self._within(frame(), behind, by_day=False)
+        return found.unionByName(self._within(self.rows(), before).select(*COLUMNS)) if before else found
+
+    def _within(
+        self, rows: DataFrame, spans: Sequence[tuple[str, int, int]], *, by_day: bool = True
+    ) -> DataFrame:
+        wanted = F.broadcast(given(self.spark, spans, "wanted string, since bigint, upto bigint"))
+        until = _LAST_MS if self._until_ms is None else self._until_ms
+        times = few_spans([(since, min(upto, until)) for _, since, upto in spans], MOST_SPANS)
+        named = reduce(Column.__or__, (_between(*each, by_day=by_day) for each in times), F.lit(not spans))
+        at = F.unix_millis("at")
+        inside = (F.col("meter") == F.col("wanted")) & (at >= F.col("since")) & (at < F.col("upto"))
         return (
-            self.rows()
-            .where(_between(first + 1, self._until_ms) & named & ~too_late(self._late_ms))
-            .join(wanted, (F.col("meter") == F.col("wanted")) & (F.unix_millis("at") > F.col("since")))
+            rows.where(named & _named({meter for meter, _, _ in spans}) & ~too_late(self._late_ms))
+            .select(*COLUMNS)
+            .join(wanted, inside)
+            .select(*COLUMNS)
         )
 
     def added(self, after: int, upto: int) -> DataFrame:
@@ -163,6 +191,32 @@ def lake_rows(fresh: DataFrame) -> DataFrame:
     return fresh.select(*COLUMNS, F.to_date("at").alias("date"))
 
 
+def few_spans(spans: Iterable[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+    """At most so many spans of time that these lie in, with the least between them."""
+    found: list[tuple[int, int]] = []
+    for since, until in sorted(spans):
+        if found and since <= found[-1][1]:
+            found[-1] = (found[-1][0], max(until, found[-1][1]))
+        else:
+            found.append((since, until))
+    gaps = sorted(range(1, len(found)), key=lambda place: found[place - 1][1] - found[place][0])
+    few: list[tuple[int, int]] = []
+    begin = 0
+    for end in [*sorted(gaps[: most - 1]), len(found)]:
+        if end > begin:
+            few.append((found[begin][0], found[end - 1][1]))
+        begin = end
+    return few
+
+
+def _named(meters: Collection[str]) -> Column:
+    """These meters, or all between the first and the last of many."""
+    ordered = sorted(meters)
+    if len(ordered) <= MOST_NAMED:
+        return F.col("meter").isin(ordered)
+    return F.col("meter").between(ordered[0], ordered[-1])
+
+
 def column_type(name: str) -> str:
     if name in NUMBER_FIELDS:
         return "decimal(18,3)"
@@ -174,7 +228,7 @@ def column_type(name: str) -> str:
 SCHEMA = ", ".join(f"{name} {column_type(name)}" for name in (*COLUMNS, "date"))
 
 
-def _between(since_ms: int, until_ms: int | None) -> Column:
+def _between(since_ms: int, until_ms: int | None, *, by_day: bool = True) -> Column:
     """Readings from one time up to another. Literals of days and whole hours prune partitions and files.
 
     No other literals: they differ from pass to pass, and would be part of the generated code (`exact_times.py`).
@@ -182,11 +236,11 @@ def _between(since_ms: int, until_ms: int | None) -> Column:
     found = F.lit(True)
     if since_ms > 0:
         since = F.timestamp_millis(F.lit(since_ms - since_ms % _HOUR_MS))
-        found = found & (F.col("date") >= F.to_date(since)) & (F.col("at") >= since) & is_from("at", since_ms)
+        day = F.col("date") >= F.to_date(since) if by_day else found
+        found = day & (F.col("at") >= since) & is_from("at", since_ms)
     if until_ms is not None and until_ms < _LAST_MS:
         hour = max(until_ms, 0) + -max(until_ms, 0) % _HOUR_MS
         until = F.timestamp_millis(F.lit(hour))
-        found = (
-            found & (F.col("date") <= F.to_date(until)) & (F.col("at") < until) & is_before("at", until_ms)
-        )
+        day = F.col("date") <= F.to_date(until) if by_day else F.lit(True)
+        found = found & day & (F.col("at") < until) & is_before("at", until_ms)
     return found

@@ -9,6 +9,8 @@ from strom.pipeline.lake.archive import COLUMNS, TABLE, appended_between
 from strom.pipeline.lake.commit_marks import version
 from strom.settings import Settings
 
+_STATS = "numRecords bigint, minValues struct<at: timestamp>, maxValues struct<at: timestamp>"
+
 
 class Lake:
     def __init__(self, settings: Settings, spark: SparkSession) -> None:
@@ -48,19 +50,48 @@ class Lake:
             reader = reader.option("versionAsOf", version)
         return reader.load(self.path).select(*COLUMNS, "date")
 
+    def first_ms(self) -> int | None:
+        """The earliest time of its readings (epoch ms), as its log tells; None if there are none."""
+        return self._stats().agg(F.min("first_ms")).collect()[0][0]  # type: ignore[no-any-return]
+
+    def rows_since(self, since_ms: int) -> int:
+        """How many readings lie in the files that reach to this time or beyond."""
+        found = self._stats().where(F.col("last_ms") >= since_ms).agg(F.sum("rows")).collect()[0][0]
+        return found or 0
+
+    def _stats(self) -> DataFrame:
+        """Of each file; where its log tells none it may hold any time."""
+        stats = F.from_json("stats", _STATS)
+        day = F.unix_millis(F.col("partitionValues")["date"].cast("timestamp"))
+        first, last = (stats[f"{side}Values"]["at"] for side in ("min", "max"))
+        return self.files().select(
+            F.coalesce(stats["numRecords"], F.lit(0)).alias("rows"),
+            F.coalesce(F.unix_millis(first), day).alias("first_ms"),
+            (F.coalesce(F.unix_millis(last), day + F.lit(86_400_000)) + 1).alias("last_ms"),
+        )
+
+    def files(self) -> DataFrame:
+        """The files of the present version, from the table's log alone; Delta shows its list only to Java."""
+        self._refuse_nothing()
+        log_of = self.spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+        snapshot = log_of.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
+        return DataFrame(snapshot.allFiles().toDF(), self.spark)
+
     def added(self, after: int, upto: int) -> DataFrame:
         """What was appended after one version up to another, with `_commit_version`; joined files add nothing."""
         changes = appended_between(self.spark, self.path, after, upto)
         return changes.select(*COLUMNS, "date", "_commit_version")
 
 
-def in_span(readings: DataFrame, since: int | None, until: int | None) -> DataFrame:
-    """Readings of a span of time, with the days named so that only their files are read."""
+def in_span(readings: DataFrame, since: int | None, until: int | None, *, by_day: bool = True) -> DataFrame:
+    """Readings of a span of time; `by_day` with the days named so that only their files are read."""
     at = F.unix_millis("at")
     if since is not None:
-        readings = readings.where((F.col("date") >= _day(since)) & (at >= since))
+        readings = readings.where((F.col("date") >= _day(since)) if by_day else F.lit(True)).where(
+            at >= since
+        )
     if until is not None:
-        readings = readings.where((F.col("date") <= _day(until)) & (at < until))
+        readings = readings.where((F.col("date") <= _day(until)) if by_day else F.lit(True)).where(at < until)
     return readings
 
 

@@ -15,7 +15,7 @@ from delta.exceptions import (
     ConcurrentDeleteReadException,
 )
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from strom.errors import StromError
@@ -93,7 +93,7 @@ class Upkeep:
     def files(self) -> list[LakeFile]:
         """The files of the present version, from the table's log alone."""
         stats = F.from_json("stats", _STATS)
-        rows = self._listed().select(
+        rows = self._lake.files().select(
             F.to_date(F.col("partitionValues")["date"]).alias("day"),
             "size",
             F.coalesce(stats["numRecords"], F.lit(0)),
@@ -153,9 +153,3 @@ class Upkeep:
     @property
     def _table(self) -> DeltaTable:
         return self._lake.table
-
-    def _listed(self) -> DataFrame:
-        """Delta shows its list of files only to Java."""
-        log_of = self._spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
-        snapshot = log_of.forTableWithSnapshot(self._spark._jsparkSession, self._lake.path)._2()
-        return DataFrame(snapshot.allFiles().toDF(), self._spark)

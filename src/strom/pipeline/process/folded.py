@@ -1,7 +1,7 @@
 """What Spark has folded of one meter, as the executors' Python gets it: cells, and single readings where those were asked for."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -9,6 +9,7 @@ import orjson
 from strom.domain.acceptance import Point
 from strom.domain.load_profile import Direction
 from strom.domain.segments import Measure
+from strom.domain.tariffs import Owner, Tariff
 
 
 class Part(NamedTuple):
@@ -78,31 +79,43 @@ class TariffMoment(NamedTuple):
 
 
 class Folded:
-    """Of one meter, each in order of time."""
+    """Of one meter, each in order of time. Its parts are numbered: what goes on behind all that is stored is part 0, late windows follow."""
 
-    __slots__ = ("cells", "meter", "moments", "tariff_moments", "tariffs")
+    __slots__ = ("_cells", "_tariffs", "meter", "moments", "tariff_moments")
 
     def __init__(self, meter: str, lines: str) -> None:
         self.meter = meter
-        self.cells: list[Cell] = []
         self.moments: list[Moment] = []
-        self.tariffs: defaultdict[int, list[SeriesCell]] = defaultdict(list)
         self.tariff_moments: defaultdict[int, list[TariffMoment]] = defaultdict(list)
+        self._cells: defaultdict[int, list[Cell]] = defaultdict(list)
+        self._tariffs: defaultdict[tuple[int, int], list[SeriesCell]] = defaultdict(list)
         for kind, *values in orjson.loads(lines):
             if kind == "cell":
-                self.cells.append(_cell(values))
+                self._cells[values[0]].append(_cell(values[1:]))
             elif kind == "tariff":
-                self.tariffs[values[0]].append(_series_cell(values[1:]))
+                self._tariffs[values[0], values[1]].append(_series_cell(values[2:]))
             elif kind == "moment":
                 self.moments.append(Moment(*values))
             else:
                 self.tariff_moments[values[0]].append(TariffMoment(*values[1:]))
-        self.cells.sort()
         self.moments.sort()
-        for series in self.tariffs.values():
+        for cells in self._cells.values():
+            cells.sort()
+        for series in self._tariffs.values():
             series.sort()
         for moments in self.tariff_moments.values():
             moments.sort()
+
+    def cells(self, part: int = 0) -> list[Cell]:
+        """Those that hold readings; where readings came late, some are there for the series alone."""
+        return [cell for cell in self._cells.get(part, ()) if cell.first_t is not None]
+
+    def series(self, part: int = 0) -> Iterator[tuple[Owner, Sequence[SeriesCell]]]:
+        """What the series of the meter and of its tariffs take."""
+        yield self.meter, [cell.series for cell in self._cells.get(part, ())]
+        for (of, number), cells in self._tariffs.items():
+            if of == part:
+                yield Tariff(self.meter, number), cells
 
     def points(self, direction: Direction, tariff: int | None, measure: Measure, since: int) -> list[Point]:
         """The readings of one series behind a time."""

@@ -17,8 +17,21 @@ class _Need:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowNeed:
+    """Readings from `begin` up to `end`, among them the late ones from `first` to `last`; of each series those behind `series`."""
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    series: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class SettlementNeed(_Need):
     """Times in epoch ms. Where readings are `late`, what is stored behind them is made anew from the lake.
+
+    `windows`: late readings around which only that is made anew; `behind`: the rest is what lies behind that time.
 
     `each`: single readings, not only cells. `since`: statistics and windows of voltage from the moment after it on;
     `series`: the same of each series, by its name in the tables, `otherwise` of one that is not stored.
@@ -31,6 +44,15 @@ class SettlementNeed(_Need):
     series: dict[str, int] = field(default_factory=dict)
     otherwise: int = -1
     runs: int | None = None
+    windows: list[WindowNeed] = field(default_factory=list)
+    behind: int = -1
+    tariffs: bool = True
+
+    @classmethod
+    def parsed(cls, text: str) -> Self:
+        found = orjson.loads(text)
+        found["windows"] = [WindowNeed(**window) for window in found["windows"]]
+        return cls(**found)
 
     def after(self, series: str) -> int:
         return self.series.get(series, self.otherwise)

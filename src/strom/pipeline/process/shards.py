@@ -35,6 +35,7 @@ MOST_LINES = (
 )
 MOST_WAITING = 20_000  # meters that the lake is asked for at once
 ENOUGH_SHARDS = 32  # each at work has a connection to Postgres; who wants more of them has more partitions
+MOST_NEEDS = 8_000_000  # characters of what they need: the driver holds them, and a plan of Spark does
 
 Rows = Iterable[Sequence[str]]  # each meter's name first
 
@@ -138,7 +139,7 @@ class Shards:
 
     def _waiting(self, writer: Writer, step: Step) -> dict[str, str]:
         with writer.work() as work:
-            return load_waiting(work, step, MOST_WAITING)
+            return load_waiting(work, step, MOST_WAITING, MOST_NEEDS)
 
     def _each(self, step: Step, evaluator: Evaluator, frame: DataFrame, turn: int) -> None:
         shard = Shard(self.settings, step, evaluator, self.tells, turn, MOST_LINES)

@@ -48,7 +48,7 @@ def _tell(work: Work, outbox: Outbox, changed: Sequence[tuple[str, int, bool]]) 
     since: dict[str, int] = {}
     for meter, start, _ in changed:
         since.setdefault(meter, start)
-    rows = load_rows(work, since.items())
+    rows = load_rows(work, [(meter, start, None) for meter, start in since.items()])
     statistics = load_statistics(work, [(meter, start) for meter, start, gone in changed if not gone])
     for meter, start, gone in changed:
         key = (meter, start)
