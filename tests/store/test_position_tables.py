@@ -136,7 +136,7 @@ def test_the_next_attempt_waits_for_who_is_still_at_work(url: str, writer: Write
             leave_shard(work, step, 2, 0)
         assert following.result().epoch > step.epoch
     with writer.work() as work:
-        assert load_waiting(work, step, 10) == {"m1": "{}"}
+        assert load_waiting(work, step, 10, 100) == {"m1": "{}"}
 
 
 def test_a_connection_that_was_cut_while_nobody_used_it_is_made_anew(url: str, writer: Writer) -> None:
