@@ -11,9 +11,9 @@ from strom.pipeline.bench.on_executors import Load, PassesTook, fill_lake, open_
 from strom.settings import EMBEDDED_CLUSTER, Settings
 from strom.stack.supervisor import Stack
 
-QUARTERS, INTERVAL_S = 3, 10
+QUARTERS, INTERVAL_S = 2, 10
 WORKERS = (1, 2)
-WARM_UP = 1  # rounds that generate and compile the code
+WARM_UP = 1  # rounds of each worker that generate and compile the code
 
 
 def load_of(meters: int) -> Load:
@@ -26,7 +26,8 @@ def passes_by_workers(
     """The quickest round with one worker and with two: the same lake each time, and new tables.
 
     Each cluster has a session of its own, and a warm-up. To Spark a core is a task at a time, while Java compiles code and
-    collects garbage on all that the machine has: so each worker, with its executor and its Python, is kept to one.
+    collects garbage on all that the machine has: so each worker, with its executor and its Python, is kept to one. Two
+    workers have twice as many rounds: each executor has then done as much as the one alone, and compiled as much.
     """
     say(f"a lake of {load.readings:,} readings")
     fill_lake(settings, load)
@@ -47,16 +48,16 @@ def _with_workers(
 def _rounds(
     settings: Settings, workers: int, load: Load, rounds: int, say: Callable[[str], None]
 ) -> Sequence[PassesTook]:
-    took = []
+    took, warm_up = [], workers * WARM_UP
     with open_passes(settings, workers) as passes:
-        for turn in range(WARM_UP + rounds):
+        for turn in range(warm_up + workers * rounds):
             each = passes.run(f"workers_{workers}_{turn}", load)
             say(
                 f"{workers} with one core: {each.on_executors:.1f} s on executors, {each.shards:.1f} s of these shards, "
-                f"{each.tasks:.1f} s of tasks, {each.wall:.1f} s in all{', to warm up' if turn < WARM_UP else ''}"
+                f"{each.tasks:.1f} s of tasks, {each.wall:.1f} s in all{', to warm up' if turn < warm_up else ''}"
             )
             took.append(each)
-    return took[WARM_UP:]
+    return took[warm_up:]
 
 
 def keep_to_a_core(pid: int, number: int) -> None:
