@@ -13,7 +13,7 @@ from strom.stack.supervisor import Stack
 
 QUARTERS, INTERVAL_S = 2, 10
 WORKERS = (1, 2)
-WARM_UP = 1  # rounds of each worker that generate and compile the code
+WARM_UP = 1  # rounds of one worker that generate and compile the code
 
 
 def load_of(meters: int) -> Load:
@@ -27,7 +27,8 @@ def passes_by_workers(
 
     Each cluster has a session of its own, and a warm-up. To Spark a core is a task at a time, while Java compiles code and
     collects garbage on all that the machine has: so each worker, with its executor and its Python, is kept to one. Two
-    workers have twice as many rounds: each executor has then done as much as the one alone, and compiled as much.
+    workers have a longer warm-up: when the last round begins, each executor has done as much as the one alone, and compiled as
+    much.
     """
     say(f"a lake of {load.readings:,} readings")
     fill_lake(settings, load)
@@ -48,9 +49,9 @@ def _with_workers(
 def _rounds(
     settings: Settings, workers: int, load: Load, rounds: int, say: Callable[[str], None]
 ) -> Sequence[PassesTook]:
-    took, warm_up = [], workers * WARM_UP
+    took, warm_up = [], workers * (WARM_UP + rounds - 1) - (rounds - 1)
     with open_passes(settings, workers) as passes:
-        for turn in range(warm_up + workers * rounds):
+        for turn in range(warm_up + rounds):
             each = passes.run(f"workers_{workers}_{turn}", load)
             say(
                 f"{workers} with one core: {each.on_executors:.1f} s on executors, {each.shards:.1f} s of these shards, "
