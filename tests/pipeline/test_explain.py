@@ -22,9 +22,7 @@ STEPS = [
     "marks",
     "archive",
     "arrivals",
-    "latest",
-    "profile, watch",
-    "tariffs",
+    "settlement",
     "late",
 ]
 
