@@ -5,5 +5,5 @@ class CrashError(Exception):
     """Nothing after it happens."""
 
 
-def crash(*_: object) -> None:
+def crash(*_: object, **__: object) -> None:
     raise CrashError

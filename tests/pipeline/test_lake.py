@@ -151,7 +151,7 @@ def test_the_log_keeps_former_versions_no_longer_than_their_files_and_a_second_r
 def test_the_newest_marks_are_found_behind_many_commits_that_tell_none(
     lake: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_marks, "_RECENT", 2)
+    monkeypatch.setattr(commit_marks, "_AT_ONCE", 2)
     archive, mark = Archive(spark, lake.lake_root), Mark("sma-kafka", 0, 1, 7, 99)
     archive.append(batch(spark, sent(2, 0)), len(METERS), [mark])
     for number in range(4):

@@ -11,6 +11,7 @@ from strom.pipeline.replay.silence import ended_silences
 from strom.pipeline.store_job import StoreJob
 from strom.settings import GroupSettings, Settings
 from strom.store.alert_tables import all_alerts
+from strom.store.meter_tables import load_intervals
 from strom.store.writes import Writer
 from tests.pipeline.batches import START, Sent, batch, fetch, moment, numbered, reading, take
 
@@ -127,7 +128,8 @@ def test_the_silence_of_a_meter_that_has_just_begun_is_the_same_live_in_a_backlo
     take(job, batch(spark, backlog), 99)
     found = silences(own)
     with Writer(own.postgres_url) as writer, writer.work() as work:
-        again = ended_silences(work, batch(spark, [*live, *backlog]), own)
+        intervals = load_intervals(work)
+    again = ended_silences(batch(spark, [*live, *backlog]), intervals, own)
     assert sorted(again, key=lambda alert: alert.id) == found
     by_way = {
         way: sorted(

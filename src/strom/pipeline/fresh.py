@@ -33,7 +33,7 @@ def each_once(fresh: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far the marks move with a batch, and how many readings it holds: too late ones, repeated ones, ones before a time.
+    """How far the marks move with a batch, and how many readings it holds: too late ones, repeated ones, others before a time.
 
     `newest`: the latest `at` among them (epoch ms).
     """
@@ -75,7 +75,7 @@ def reached_rows(
             F.max(F.unix_millis("received")).alias("received"),
             F.count("*").alias("count"),
             F.count_if(too_late(late_ms)).alias("late"),
-            F.count_if(is_before("at", before_ms)).alias("before"),
+            F.count_if(is_before("at", before_ms) & ~too_late(late_ms)).alias("before"),
             F.bit_count(F.bit_or(F.expr("shiftleft(1L, cast(raw_offset & 63 AS int))"))).alias("own"),
             F.max(F.unix_millis("at")).alias("newest"),
             F.max(F.coalesce(*TARIFF_FIELDS).isNotNull()).alias("has_tariffs"),

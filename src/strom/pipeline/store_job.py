@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from strom.domain import values
 from strom.domain.alerts import Alert
 from strom.domain.slots import slot_of
 from strom.pipeline import cells as native
@@ -105,6 +106,10 @@ class StoreJob:
     def _forget(self) -> None:
         """What others have appended is not known: whatever may have come, has."""
         self._version = -1  # of the lake, as this process left it
+        self._forget_unsettled()
+
+    def _forget_unsettled(self) -> None:
+        """What of the lake's readings the passes have still to take is not known."""
         self._newest = None
         self._stragglers = True  # readings may have come behind the settlement
         self._too_late = True  # readings to be set aside may have come
@@ -139,6 +144,7 @@ class StoreJob:
         """Take in what the lake got, and settle it up to a time; without one all of it, whether its time has come or not."""
         if "archive" in self.stages:
             with self._lock, self._writer.exclusive():
+                self._note_others()
                 self._pass_arrivals()
                 self._settle(until_ms)
                 self._note_taken_in()
@@ -218,8 +224,7 @@ class StoreJob:
         self._writer.close()
 
     def _append(self, batch: DataFrame) -> int:
-        if self._archive.version() != self._version:
-            self._forget()
+        self._note_others()
         appended = self._intake.take(batch, self.settled_ms)
         self._arrived = max(self._arrived, appended.arrived or 0)
         self._stragglers = self._stragglers or appended.before > 0
@@ -231,15 +236,22 @@ class StoreJob:
         self._version = self._archive.version()
         return appended.count
 
+    def _note_others(self) -> None:
+        """Whether somebody else has committed to the lake since this process did."""
+        version = self._archive.version()
+        if version != self._version:
+            self._forget()
+            self._version = version
+
     def _pass_if_due(self) -> None:
         if not self._passes:
             return
+        self._note_others()
         watermark = self._watermark
         if self._arrivals_pace.is_due() or self._position[ARRIVALS].version == self._archive.version():
             self._pass_arrivals()
             self._judge_as_of(watermark)
-        # A door whose clock is ahead must not settle the future: whatever comes then would come behind it.
-        arrived = min(self._arrived, time.time_ns() // 1_000_000)
+        arrived = min(self._arrived, _now_ms())  # of a door whose clock is ahead, see `_settle`
         until = max(arrived - GRACE_MS, (watermark or 0) - GRACE_MS, self.settled_ms)
         if self._has_unsettled() and self._settlement_is_due(until):
             self._settle(until)
@@ -253,19 +265,18 @@ class StoreJob:
 
     def _note_taken_in(self) -> None:
         """While nothing of the lake waits for its time, its marks are those of the tables, too."""
-        version = self._version if self._version >= 0 else self._archive.version()
         reached = min(position.version for position in self._position.values())
-        if reached >= version and not self._has_unsettled() and self._noted != version:
+        if reached >= self._version and not self._has_unsettled() and self._noted != self._version:
             with self._writer.work() as work:
                 save_marks(work, TABLES, load_marks(work, LAKE))
-            self._noted = version
+            self._noted = self._version
 
     def _has_unsettled(self) -> bool:
         return self._stragglers or self._newest is None or self._newest >= self.settled_ms
 
     def _settlement_is_due(self, until_ms: int) -> bool:
         slot_is_over = slot_of(until_ms - SLOT_MARGIN_MS) >= self.settled_ms
-        is_live = time.time_ns() // 1_000_000 - until_ms < LIVE_MS
+        is_live = _now_ms() - until_ms < LIVE_MS
         return self._settlement_pace.is_due() or (slot_is_over and is_live)
 
     def _pass_arrivals(self) -> None:
@@ -285,7 +296,9 @@ class StoreJob:
             self._newest = self._archive.newest_since(before.settled_ms)
         if self._tariffs_ms is None:
             self._tariffs_ms = self._newest
-        until = max(before.settled_ms, self._newest + 1 if until_ms is None else until_ms)
+        # A door whose clock is ahead must not settle the future: whatever comes then would come behind it.
+        everything = min(self._newest + 1, _now_ms() + values.AHEAD_SECONDS * 1000)
+        until = max(before.settled_ms, everything if until_ms is None else until_ms)
         with self._timed(self._settlement_pace):
             self._advance(SETTLEMENT, LakePosition(self._archive.version(), until))
         self._stragglers = False
@@ -295,6 +308,9 @@ class StoreJob:
         while True:
             with self._writer.work() as work:
                 step = begin_step(work, name, target, self._over.shards)
+            if (step.before, step.target) != (self._position[name], target):
+                # An attempt that failed, or another process, leads further than the last batches were held against.
+                self._forget_unsettled()
             self._take(step)
             if self._position[name] == target:
                 return
@@ -357,3 +373,7 @@ class StoreJob:
         with self._writer.work() as work:
             watch.write_alerts(work, self._outbox, [((), find(work))])
             self._outbox.confirm()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -160,6 +160,15 @@ def take_waiting(work: Work, step: Step, meters: Iterable[str]) -> dict[str, str
     )
 
 
+def drop_waiting(work: Work, step: Step, needs: Mapping[str, str]) -> None:
+    """Those of these meters that still wait for the very same."""
+    work.execute(
+        "DELETE FROM waiting_meters w USING unnest(%s::text[], %s::text[]) AS u(meter, need) "
+        "WHERE w.pass = %s AND w.meter = u.meter AND w.need = u.need",
+        *(texts_of(needs), texts_of(needs.values()), step.name),
+    )
+
+
 def load_settled(work: Work, meters: Iterable[str]) -> dict[str, Settled]:
     found = work.rows("SELECT meter, newest FROM settled_meters WHERE meter = ANY(%s)", texts_of(meters))
     return {meter: Settled(newest) for meter, newest in found}

@@ -196,10 +196,13 @@ class _Run:
     def _in_lake(self, wanted: int) -> int | None:
         """As `strom lake status` tells; it may get there later than the tables."""
         deadline = time.monotonic() + LAKE_SECONDS
+        # Options that have Java say something (a recording of it, say) would have it say that here, too.
+        spark = self._own.spark.model_copy(update={"java_options": None})
+        environment = self._own.model_copy(update={"spark": spark}).child_environment()
         while True:
             done = subprocess.run(
                 [sys.executable, "-m", "strom", "lake", "status", "--json"],
-                env=self._own.child_environment(),
+                env=environment,
                 capture_output=True,
                 text=True,
                 check=False,

@@ -1,5 +1,6 @@
 """Keeps every reading in the Delta table `readings`, typed and by date; reads it back for meters that need it."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
@@ -10,7 +11,8 @@ from pyspark.sql import functions as F
 from strom.domain.reading import NUMBER_FIELDS
 from strom.pipeline.exact_times import is_before, is_from
 from strom.pipeline.given import given
-from strom.pipeline.lake import commit_marks
+from strom.pipeline.lake import commit_log, commit_marks
+from strom.pipeline.lake.commit_log import CommitLog
 from strom.pipeline.late import NEVER_LATE_MS, too_late
 from strom.store.mark_tables import Mark
 from strom.store.position_tables import NOTHING_SETTLED, LakePosition
@@ -39,6 +41,8 @@ _HEAD = ("meter", "at", "received", "source", "clock")
 _TAIL = ("meter_number", "other", "flags", "origin")
 COLUMNS = (*_HEAD, *NUMBER_FIELDS, *_TAIL)
 
+log = logging.getLogger(__name__)
+
 
 class Archive:
     """The lake's `readings`. Each append tells in its commit which marks it reaches."""
@@ -63,7 +67,7 @@ class Archive:
         rows = lake_rows(fresh)
         rows = rows.coalesce(1) if count <= SMALL_BATCH else rows
         told = commit_marks.as_text(marks)
-        rows.write.format("delta").mode("append").option(commit_marks.OPTION, told).save(self.path)
+        rows.write.format("delta").mode("append").option(commit_log.OPTION, told).save(self.path)
         self._newest = (commit_marks.version(self.spark, self.path), list(marks))
 
     def version(self) -> int:
@@ -85,9 +89,15 @@ class Archive:
     ) -> Iterator[None]:
         """Within the block the lake is as of a version (None: the present one), and no readings from this time on are given.
 
+        A version that is not kept any more gives way to the present one: what came since is taken in once more thereafter.
         What meters need of it is read from `staged` readings, as far as these reach back.
         """
-        self._version = version if version != self.version() else None
+        is_kept = (
+            version != self.version()
+            and version is not None
+            and CommitLog(self.spark, self.path).has(version)
+        )
+        self._version = version if is_kept else None
         self._until_ms = until_ms
         self._staged = staged
         try:
@@ -132,10 +142,21 @@ class Archive:
         )
 
     def added(self, after: int, upto: int) -> DataFrame:
-        """What was appended after one version up to another."""
+        """What was appended after one version up to another, and all there is where the log does not tell that any more (`seen`).
+
+        What is taken in twice changes nothing; it only costs more.
+        """
         if after >= upto:
             return self.rows().where("false")
-        return self.rows() if after < 0 else appended_between(self.spark, self.path, after, upto)
+        if after >= 0 and CommitLog(self.spark, self.path).has(after + 1):
+            return appended_between(self.spark, self.path, after, upto)
+        if after >= 0:
+            log.warning(
+                "the lake does not tell any more what it got after version %s (lake.versions_hours); all its readings are "
+                "gone over, which takes a while",
+                f"{after:,}",
+            )
+        return self.rows()
 
     def newest_since(self, since_ms: int) -> int:
         """The latest `at` (epoch ms) of all readings from this time on; the time itself if there are none."""

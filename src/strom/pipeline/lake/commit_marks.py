@@ -5,15 +5,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
+from strom.pipeline.lake.commit_log import CommitLog
 from strom.store.mark_tables import Mark
 
-OPTION = "userMetadata"  # Delta's name for words of the writer in a commit
 _NAME = "strom-marks"
-_RECENT = 50  # commits: joining files makes some between two appends, and a lake's log has tens of thousands
+_AT_ONCE = 50  # commits: joining files makes some between two appends
 
 Pair = tuple[str, int, int]  # a raw topic, its partition, the partition of `readings`
 
@@ -35,21 +33,15 @@ def version(spark: SparkSession, path: str) -> int:
 
 def newest_marks(spark: SparkSession, path: str) -> list[Mark]:
     """Those of the last append; what was done to the files since tells none."""
-    found = _newest_marks(spark, path, _RECENT)
-    return found if found is not None else _newest_marks(spark, path, None) or []
-
-
-def _newest_marks(spark: SparkSession, path: str, most: int | None) -> list[Mark] | None:
-    """Of so many commits, the last ones; None where none of them tells any."""
-    told = (
-        DeltaTable.forPath(spark, path)
-        .history(most)
-        .where(F.contains(OPTION, F.lit(f'"{_NAME}"')))
-        .sort(F.desc("version"))
-        .select(OPTION)
-        .head()
-    )
-    return None if told is None else [Mark(*row) for row in json.loads(told[0])[_NAME]]
+    log = CommitLog(spark, path)
+    last = version(spark, path)
+    oldest = log.oldest(last)
+    while last >= oldest:
+        first = max(oldest, last - _AT_ONCE + 1)
+        if (told := log.last_words(first, last, f'"{_NAME}"')) is not None:
+            return [Mark(*row) for row in json.loads(told)[_NAME]]
+        last = first - 1
+    return []
 
 
 def later_marks(one: Iterable[Mark], other: Iterable[Mark]) -> list[Mark]:

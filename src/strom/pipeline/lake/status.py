@@ -61,8 +61,7 @@ class Status:
 
 def lake_status(settings: Settings, spark: SparkSession, *, meters: bool = False) -> Status:
     lake = Lake(settings, spark)
-    versions = lake.table.history().agg(F.min("version"), F.max("version"), F.min_by("timestamp", "version"))
-    oldest, newest, oldest_at = versions.collect()[0]
+    oldest, newest, oldest_ms = lake.versions()
     days = [
         Day(
             day,
@@ -79,7 +78,7 @@ def lake_status(settings: Settings, spark: SparkSession, *, meters: bool = False
         days,
         oldest,
         newest,
-        oldest_at.astimezone(UTC),
+        datetime.fromtimestamp(oldest_ms / 1000, UTC),
         {row["meter"]: row["count"] for row in counts},
     )
 

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 
 from strom.errors import StromError
 from strom.pipeline.lake.archive import COLUMNS, TABLE, appended_between
+from strom.pipeline.lake.commit_log import CommitLog
 from strom.pipeline.lake.commit_marks import version
 from strom.settings import Settings
 
@@ -37,11 +38,20 @@ class Lake:
 
     def version_at(self, epoch_ms: int) -> int:
         """The version that was the newest then."""
-        before = self.table.history().where(F.unix_millis("timestamp") <= epoch_ms).agg(F.max("version"))
-        found = before.collect()[0][0]
+        found = CommitLog(self.spark, self.path).newest_at(epoch_ms, self.version())
         if found is None:
             raise StromError("the lake has no version as old as that; `strom lake status` tells the oldest.")
-        return int(found)
+        return found
+
+    def versions(self) -> tuple[int, int, int]:
+        """The oldest version that can be looked at, the newest one, and when the oldest was made (epoch ms)."""
+        log, newest = CommitLog(self.spark, self.path), self.version()
+        oldest = log.oldest(newest)
+        return oldest, newest, log.made_ms(oldest)
+
+    def tells_since(self, version: int) -> bool:
+        """Whether it can still be told what was appended after this version."""
+        return version >= self.version() or CommitLog(self.spark, self.path).has(version + 1)
 
     def readings(self, version: int | None = None) -> DataFrame:
         """All readings, now or as of a version."""

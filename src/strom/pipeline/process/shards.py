@@ -22,6 +22,7 @@ from strom.pipeline.shipped import Shipped
 from strom.settings import Settings
 from strom.store.position_tables import (
     Step,
+    drop_waiting,
     enter_shard,
     leave_shard,
     load_waiting,
@@ -129,13 +130,19 @@ class Shards:
         folded: DataFrame,
         detailed: Callable[[Mapping[str, str]], AbstractContextManager[DataFrame]],
     ) -> None:
-        """All shards, and then the meters that wait until none does; `detailed` folds for those what they need."""
+        """All shards, and then the meters that wait until none does; `detailed` folds for those what they need.
+
+        A meter that waits again needs more than before. One that was not taken has no readings there any more, because other
+        rules hold than when it was noted, say.
+        """
         self._each(step, evaluator, folded, 0)
         turn = 0
         while waiting := self._waiting(writer, step):
             turn += 1
             with detailed(waiting) as frame:
                 self._each(step, evaluator, frame, turn)
+            with writer.work() as work:
+                drop_waiting(work, step, waiting)
 
     def _waiting(self, writer: Writer, step: Step) -> dict[str, str]:
         with writer.work() as work:

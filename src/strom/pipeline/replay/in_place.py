@@ -103,7 +103,11 @@ class InPlace:
         groups = self._groups() if stopped is None else _position(stopped.position)[1]
         name = hashlib.sha256(self._key.encode()).hexdigest()[:16]
         staged = Staged(self._spark, f"{self._settings.checkpoint_root.rstrip('/')}/replay-{name}", groups)
-        if stopped is not None and staged.is_complete(_LAKE_PART):
+        if (
+            stopped is not None
+            and staged.is_complete(_LAKE_PART)
+            and self._lake.tells_since(stopped.lake_version or 0)
+        ):
             return stopped, staged
         version = self._lake.version()
         staged.remove()

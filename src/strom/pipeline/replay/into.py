@@ -26,6 +26,7 @@ from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from strom.store import replay_tables as tables
 from strom.store.mark_tables import Mark
+from strom.store.meter_tables import load_intervals
 from strom.store.position_tables import ARRIVALS, SETTLEMENT, LakePosition, save_position
 from strom.store.replay_tables import SWAPPED, Progress
 from strom.store.schema import drop_schema, ensure_schema
@@ -94,11 +95,12 @@ class Into:
 
     def _snapshot(self) -> tuple[int, list[Mark], list[str]]:
         """A version of the lake and what it holds, while nobody writes: the two belong together."""
-        with Writer(self._live.postgres_url) as writer, writer.work() as work:
+        with Writer(self._live.postgres_url) as writer, writer.exclusive():
             archive = Archive(self._spark, self._live.lake_root)
             archive.ensure()  # with the change feed, which tells what comes later
-            marks = later_marks(tables.lake_marks(work), archive.newest_marks())
-            return self._lake.version(), marks, tables.jobs_with_marks(work)
+            version, newest = self._lake.version(), archive.newest_marks()
+            with writer.work() as work:
+                return version, later_marks(tables.lake_marks(work), newest), tables.jobs_with_marks(work)
 
     def _build(self, progress: Progress, stop: Event) -> Progress:
         readings = self._readings(progress)
@@ -128,7 +130,10 @@ class Into:
     def _end(self, job: StoreJob, readings: DataFrame, progress: Progress) -> Progress:
         """Silences are told by arrivals, which no piece has seen in their order."""
         complete = replace(progress, complete=True)
-        job.write_alerts(lambda work: ended_silences(work, readings, self._settings))
+        with Writer(self._settings.postgres_url) as writer, writer.work() as work:
+            intervals = load_intervals(work)
+        silences = ended_silences(readings, intervals, self._settings)
+        job.write_alerts(lambda _: silences)
         self._reach(job, complete.lake_version)
         with Writer(self._settings.postgres_url) as writer, writer.work() as work:
             tables.save_progress(work, complete)
@@ -140,6 +145,12 @@ class Into:
         before = progress.lake_version or 0
         if version == before:
             return progress
+        if not self._lake.tells_since(before):
+            raise StromError(
+                f"the lake does not tell any more what it got since {self._plan.into} was built (lake.versions_hours); "
+                "build it again with --anew.",
+                exit_code=1,
+            )
         with (
             held(of_plan(self._lake.added(before, version), self._plan)) as added,
             closing(StoreJob(self._settings, self._spark, tells=False)) as job,

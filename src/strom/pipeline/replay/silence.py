@@ -1,5 +1,7 @@
 """The silences that ended, from all arrivals at once: live, the batches tell them one after the other."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -10,21 +12,21 @@ from strom.pipeline.given import given
 from strom.pipeline.late import too_late
 from strom.pipeline.limits import Limits
 from strom.settings import Settings
-from strom.store.meter_tables import load_intervals
-from strom.store.writes import Work
 
 _QUIET = "meter string, known_ms bigint, unknown_ms bigint"
 
 
-def ended_silences(work: Work, readings: DataFrame, settings: Settings) -> list[Alert]:
-    """Two arrivals of a meter with nothing in between for longer than it may be quiet.
+def ended_silences(
+    readings: DataFrame, intervals: Mapping[str, int | None], settings: Settings
+) -> list[Alert]:
+    """By the push intervals of the meters: two arrivals of a meter with nothing in between for longer than it may be quiet.
 
     As `domain/silences.py` has it: until two messages came that may be an interval apart, none is known.
     """
     limits = Limits(settings)
     quiet = [
         (meter, limits.quiet(meter).ms(interval), limits.quiet(meter).ms(None))
-        for meter, interval in load_intervals(work).items()
+        for meter, interval in intervals.items()
     ]
     if not quiet:
         return []
