@@ -22,7 +22,8 @@ class Measured:
     late_ms: int = 0  # most that the load left after its time
     published: int = 0  # confirmed in the whole run, warm-up and all
     caught_up_s: float | None = None  # from the start of the load
-    first_tables_s: float = 0.0  # most that the tables were behind before the measured span
+    first_readings_s: float = 0.0  # most that `readings` was behind before the measured span
+    first_tables_s: float = 0.0  # the same of the tables
     readings: LagSeries = field(default_factory=LagSeries)  # by count
     tables: LagSeries = field(default_factory=LagSeries)
     newest: LagSeries = field(default_factory=LagSeries)
@@ -70,6 +71,7 @@ def figures(found: Measured) -> dict[str, float]:
     }
     if found.caught_up_s is not None:
         shown["readings caught up after the start, s"] = round(found.caught_up_s, 1)
+    shown["readings behind in the warm-up, maximum, s"] = round(found.first_readings_s, 1)
     shown["tables behind in the warm-up, maximum, s"] = round(found.first_tables_s, 1)
     if found.newest.lag:
         shown["age of the newest reading in the tables, maximum, s"] = round(found.newest.maximum, 1)

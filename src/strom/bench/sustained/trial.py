@@ -157,6 +157,7 @@ class _Run:
         self._load.stop()
         self._until_ms = round(time.time() * 1000)
         found.first_tables_s = self._watch.tables.until(began_s).maximum
+        found.first_readings_s = self._watch.readings.until(began_s).maximum
         found.readings, found.tables = self._watch.readings.since(began_s), self._watch.tables.since(began_s)
         found.newest, found.slots = self._watch.newest.since(began_s), dict(self._watch.slots)
         found.page_expected = found.sent * len(self._watch.shown) / found.meters
