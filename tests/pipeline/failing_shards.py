@@ -1,9 +1,11 @@
 """What happens to shards on executors that are lost; for a test to put in the place of `Shard`."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from unittest.mock import patch
 
 from strom.errors import StromError
-from strom.pipeline.outbox import Outbox
+from strom.pipeline.outbox import Outbox, SilentOutbox
+from strom.pipeline.process import executor
 from strom.pipeline.process.shards import Evaluation, Outcome, Shard
 from strom.store.writes import Work
 
@@ -49,6 +51,21 @@ class InterruptedShard(Shard):
         super()._take(work, outbox, evaluation, rows)
         if _taken:
             raise StromError("it was interrupted.", exit_code=1)
+
+
+class RefusedShard(Shard):
+    """Kafka refuses what every second of them publishes."""
+
+    def __call__(self, number: int, rows: Iterable[Sequence[str]]) -> Iterator[Outcome]:
+        refuses = (number + self.step.epoch) % 2
+        outbox = RefusedOutbox() if refuses else SilentOutbox()
+        with patch.object(executor, "outbox", lambda *_, **__: outbox):
+            yield from super().__call__(number, rows)
+
+
+class RefusedOutbox(SilentOutbox):
+    def confirm(self) -> None:
+        raise StromError("Kafka refused 1 records.", exit_code=1)
 
 
 _taken: list[int] = []  # by the one task at a time that an executor's Python runs

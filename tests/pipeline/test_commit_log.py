@@ -36,7 +36,7 @@ def test_versions_are_found_by_their_times(spark: SparkSession, tmp_path: Path, 
     assert [log.has(version) for version in range(10)] == [gone <= version <= 8 for version in range(10)]
     for version in range(gone, 9):
         made = (1_000 + 10 * version) * 1_000
-        assert log.made_ms(version) == made
+        assert log.written_ms(version) == made
         assert log.newest_at(made, 8) == version
         assert log.newest_at(made + 9_999, 8) == version
         assert log.newest_at(made - 1, 8) == (version - 1 if version > gone else None)

@@ -9,7 +9,7 @@ from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings
 from tests.pipeline.batches import batch, fetch
 from tests.pipeline.expected_tables import Stored, assert_same, assert_tables_are_the_function_of
-from tests.pipeline.failing_shards import InterruptedShard, RepeatedShard, UnheardShard
+from tests.pipeline.failing_shards import InterruptedShard, RefusedShard, RepeatedShard, UnheardShard
 from tests.pipeline.histories import arrivals, grouped
 from tests.pipeline.test_histories import versions
 
@@ -29,7 +29,7 @@ def settled(job: StoreJob) -> None:
     raise AssertionError("it does not get on")
 
 
-@pytest.mark.parametrize("shard", [RepeatedShard, UnheardShard, InterruptedShard])
+@pytest.mark.parametrize("shard", [RepeatedShard, UnheardShard, InterruptedShard, RefusedShard])
 def test_shards_that_fail_or_run_again_change_nothing(
     own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, shard: type[Shard]
 ) -> None:
@@ -49,6 +49,25 @@ def test_shards_that_fail_or_run_again_change_nothing(
         before = after
     job.close()
     assert fetch(own, "SELECT count(*) FROM waiting_meters") == [(0,)]
+
+
+def test_no_row_is_committed_before_kafka_has_confirmed(
+    own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The meters of a shard are in the tables with its note that it is done, or not at all."""
+    monkeypatch.setattr("strom.pipeline.process.shards.Shard", RefusedShard)
+    job = StoreJob(own, spark, tells=False, passes=False)
+    job.process(batch(spark, arrivals(SEED, METERS)), 0)
+    with pytest.raises(StromError, match="Kafka refused"):
+        job.settle()
+    job.close()
+    ((done, rows, meters),) = fetch(
+        own,
+        "SELECT (SELECT array_agg(shard) FROM lake_shards WHERE turn >= 0), (SELECT count(*) FROM readings_latest), "
+        "(SELECT count(*) FROM meter_states)",
+    )
+    assert len(done) == own.kafka.partitions // 2
+    assert 0 < rows == meters < METERS
 
 
 def test_connections_of_executors_that_were_cut_between_passes_do_not_end_the_next_one(

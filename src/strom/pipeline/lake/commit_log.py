@@ -1,6 +1,6 @@
-"""The commits of a Delta table, one file each: which are still there, when they were made, what their writers said.
+"""The commit files of a Delta table's log: which still exist, when they were written, and their user metadata.
 
-A log has tens of thousands of them. Delta's own `history()` reads all; here single files are looked at, found by bisection.
+The log of a busy table has tens of thousands of them. Delta's `history()` reads all; bisection reads a few.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-OPTION = "userMetadata"  # Delta's name for words of the writer in a commit
+OPTION = "userMetadata"  # Delta's name for text that a writer adds to its commit
 _COMMIT = f"commitInfo struct<{OPTION}: string>"
 
 
@@ -23,50 +23,50 @@ class CommitLog:
         )
 
     def has(self, version: int) -> bool:
-        """Whether it can still be told what this commit did; Delta removes the oldest first."""
+        """Whether this commit's file still exists; Delta deletes the oldest first."""
         return bool(self._files.exists(self._path(self._file(version))))
 
     def oldest(self, newest: int) -> int:
-        """The first version of which the commit is there."""
-        gone, there = -1, newest
-        while there - gone > 1:
-            middle = (gone + there) // 2
+        """The first version whose commit file still exists."""
+        deleted, existing = -1, newest
+        while existing - deleted > 1:
+            middle = (deleted + existing) // 2
             if self.has(middle):
-                there = middle
+                existing = middle
             else:
-                gone = middle
-        return there
+                deleted = middle
+        return existing
 
-    def made_ms(self, version: int) -> int:
-        """When the commit was made, in epoch ms."""
+    def written_ms(self, version: int) -> int:
+        """When the commit was written, in epoch ms."""
         return int(self._files.getFileStatus(self._path(self._file(version))).getModificationTime())
 
     def newest_at(self, epoch_ms: int, newest: int) -> int | None:
-        """The version that was the newest at a time; None where its commit is gone or there was none."""
+        """The version that was the newest at a time; None where its commit was deleted or there was none."""
         first = self.oldest(newest)
-        if self.made_ms(first) > epoch_ms:
+        if self.written_ms(first) > epoch_ms:
             return None
         before, after = first, newest + 1
         while after - before > 1:
             middle = (before + after) // 2
-            if self.made_ms(middle) <= epoch_ms:
+            if self.written_ms(middle) <= epoch_ms:
                 before = middle
             else:
                 after = middle
         return before
 
-    def last_words(self, first: int, last: int, containing: str) -> str | None:
-        """What the newest of these commits said whose words contain this text."""
+    def newest_metadata(self, first: int, last: int, containing: str) -> str | None:
+        """The user metadata of the newest of these commits that has this text in it."""
         files = [self._file(version) for version in range(first, last + 1)]
-        words = F.col("commitInfo")[OPTION]
-        told = (
+        metadata = F.col("commitInfo")[OPTION]
+        found = (
             self._spark.read.schema(_COMMIT)
             .json(files)
-            .where(F.contains(words, F.lit(containing)))
-            .agg(F.max_by(words, F.col("_metadata.file_name")))
+            .where(F.contains(metadata, F.lit(containing)))
+            .agg(F.max_by(metadata, F.col("_metadata.file_name")))
             .collect()
         )
-        return None if told[0][0] is None else str(told[0][0])
+        return None if found[0][0] is None else str(found[0][0])
 
     def _file(self, version: int) -> str:
         return f"{self._folder}/{version:020d}.json"

@@ -38,8 +38,8 @@ def newest_marks(spark: SparkSession, path: str) -> list[Mark]:
     oldest = log.oldest(last)
     while last >= oldest:
         first = max(oldest, last - _AT_ONCE + 1)
-        if (told := log.last_words(first, last, f'"{_NAME}"')) is not None:
-            return [Mark(*row) for row in json.loads(told)[_NAME]]
+        if (text := log.newest_metadata(first, last, f'"{_NAME}"')) is not None:
+            return [Mark(*row) for row in json.loads(text)[_NAME]]
         last = first - 1
     return []
 

@@ -47,10 +47,10 @@ class Lake:
         """The oldest version that can be looked at, the newest one, and when the oldest was made (epoch ms)."""
         log, newest = CommitLog(self.spark, self.path), self.version()
         oldest = log.oldest(newest)
-        return oldest, newest, log.made_ms(oldest)
+        return oldest, newest, log.written_ms(oldest)
 
-    def tells_since(self, version: int) -> bool:
-        """Whether it can still be told what was appended after this version."""
+    def has_changes_since(self, version: int) -> bool:
+        """Whether the log still covers everything that was appended after this version."""
         return version >= self.version() or CommitLog(self.spark, self.path).has(version + 1)
 
     def readings(self, version: int | None = None) -> DataFrame:

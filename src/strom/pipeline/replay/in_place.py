@@ -106,7 +106,7 @@ class InPlace:
         if (
             stopped is not None
             and staged.is_complete(_LAKE_PART)
-            and self._lake.tells_since(stopped.lake_version or 0)
+            and self._lake.has_changes_since(stopped.lake_version or 0)
         ):
             return stopped, staged
         version = self._lake.version()

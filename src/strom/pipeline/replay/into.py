@@ -145,7 +145,7 @@ class Into:
         before = progress.lake_version or 0
         if version == before:
             return progress
-        if not self._lake.tells_since(before):
+        if not self._lake.has_changes_since(before):
             raise StromError(
                 f"the lake does not tell any more what it got since {self._plan.into} was built (lake.versions_hours); "
                 "build it again with --anew.",
