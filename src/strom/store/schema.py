@@ -9,7 +9,18 @@ from psycopg import sql
 
 from strom.store.connection import connect as connect
 from strom.store.division import divide, take_undivided
-from strom.store.partitions import forget_partitions, later, make_partitions, month_of
+from strom.store.partitions import (
+    MONTHLY,
+    Month,
+    ensure_partitions,
+    forget_partitions,
+    later,
+    make_partitions,
+    month_of,
+    partitions_of,
+)
+from strom.store.schema_check import is_present, note_present
+from strom.store.upgrade import settle_what_is_there
 
 # Any number, the same in every Strom process: two that run `CREATE … IF NOT EXISTS` at once would collide.
 SCHEMA_LOCK = 7_357_600
@@ -17,18 +28,42 @@ _MONTHS_AHEAD = 1  # the others are made when somebody writes into them
 
 
 def ensure_schema(url: str) -> None:
-    """Bring the database to the present schema; safe to repeat, also by several processes at once."""
-    script = schema_script()
+    """Bring the database to the present schema; safe to repeat, also by several processes at once.
+
+    Where nothing is missing it waits for nobody who reads or writes the tables, and nobody waits for it.
+    """
     with connect(url) as connection:
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
-        connection.execute("SET LOCAL client_min_messages = warning")
-        _ensure_namespace(connection)
-        undivided = take_undivided(connection)
-        connection.execute(script)
-        divide(connection, undivided)
-        this_month = month_of(round(time.time() * 1000))
-        make_partitions(connection, [later(this_month, ahead) for ahead in range(_MONTHS_AHEAD + 1)])
+        if not is_present(connection, schema_script()):
+            _bring_forward(connection)
+        missing = _missing_months(connection)
+    if missing:
+        ensure_partitions(url, missing)
     forget_partitions()
+
+
+def _bring_forward(connection: psycopg.Connection) -> None:
+    script = schema_script()
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
+    if is_present(connection, script):
+        return  # another process was first
+    connection.execute("SET LOCAL client_min_messages = warning")
+    _ensure_namespace(connection)
+    undivided = take_undivided(connection)
+    connection.execute(script)
+    divide(connection, undivided)
+    make_partitions(connection, _next_months())
+    settle_what_is_there(connection)
+    note_present(connection, script)
+
+
+def _next_months() -> list[Month]:
+    this_month = month_of(round(time.time() * 1000))
+    return [later(this_month, ahead) for ahead in range(_MONTHS_AHEAD + 1)]
+
+
+def _missing_months(connection: psycopg.Connection) -> list[Month]:
+    there = [partitions_of(connection, monthly).keys() for monthly in MONTHLY]
+    return [month for month in _next_months() if not all(month in months for months in there)]
 
 
 def empty_tables(url: str) -> None:

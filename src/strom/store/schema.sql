@@ -203,6 +203,13 @@ ALTER TABLE lake_positions
     ADD COLUMN IF NOT EXISTS shards integer,                   -- how many it is divided into
     ADD COLUMN IF NOT EXISTS epoch bigint NOT NULL DEFAULT 0;  -- grows with each attempt; only the newest one may write
 
+-- While it was developed the table had other columns. It is only about the step under way, which begins again.
+DO $$ BEGIN
+    IF to_regclass('lake_shards') IS NOT NULL AND (SELECT count(*) FROM pg_attribute
+        WHERE attrelid = to_regclass('lake_shards') AND attname IN ('epoch', 'turn') AND NOT attisdropped) < 2 THEN
+        DROP TABLE lake_shards;
+    END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS lake_shards (         -- what of the step under way is written
     pass           text NOT NULL,
     shard          integer NOT NULL,

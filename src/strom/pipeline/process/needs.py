@@ -51,7 +51,9 @@ class SettlementNeed(_Need):
     @classmethod
     def parsed(cls, text: str) -> Self:
         found = orjson.loads(text)
-        found["windows"] = [WindowNeed(**window) for window in found["windows"]]
+        found["windows"] = [
+            WindowNeed(**window) for window in found.get("windows", ())
+        ]  # older ones have none
         return cls(**found)
 
     def after(self, series: str) -> int:
