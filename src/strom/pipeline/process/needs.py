@@ -51,9 +51,8 @@ class SettlementNeed(_Need):
     @classmethod
     def parsed(cls, text: str) -> Self:
         found = orjson.loads(text)
-        found["windows"] = [
-            WindowNeed(**window) for window in found.get("windows", ())
-        ]  # older ones have none
+        windows = found.get("windows", ())  # those of an older Strom have none
+        found["windows"] = [WindowNeed(**window) for window in windows]
         return cls(**found)
 
     def after(self, series: str) -> int:

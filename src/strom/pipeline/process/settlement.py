@@ -357,7 +357,11 @@ class _Meter:
         return self.folded.points(direction, tariff, task.measure, since)
 
     def _late_need(self, first: int) -> SettlementNeed:
-        since = {series_name(key): tail.seen for key, tail in self.tails.items()}
+        # A series that is not made anew has ended before: however long ago, nothing of it lies between.
+        since = {
+            series_name(key): tail.seen if key in self._replaced_after else max(tail.seen, first - 1)
+            for key, tail in self.tails.items()
+        }
         since |= {series_name(key): -1 for key in self._replaced_after if key not in self.tails}
         return SettlementNeed(
             first,
