@@ -18,13 +18,13 @@ RULES = Rules(100_000, 1_000, 60_000, 3_600_000)
 IMPORT, EXPORT = ("m1", Direction.IMPORT), ("m1", Direction.EXPORT)
 
 
-def cell(t: int, counter: int) -> str:
+def cell(t: int, counter: int, digest: int = 7) -> str:
     """The lines of five minutes with one reading of import, as Spark folds them."""
     imported = [1, t, t, counter, counter, True, True, None]
     exported = [0, None, None, None, None, None, False, None]
     bands = ["{}", "{}", "{}", "{}"]
     volts = [None, 0, None, 0, None, 0]
-    line = ["cell", 0, t - t % 300_000, t, t, False, False, *imported, *exported, *bands, *volts]
+    line = ["cell", 0, t - t % 300_000, t, t, False, False, *imported, *exported, *bands, *volts, digest]
     return orjson.dumps([line]).decode()
 
 
@@ -50,3 +50,22 @@ def test_a_series_that_ended_long_ago_does_not_have_everything_since_read() -> N
     assert need is not None
     assert need.after("import") == anchor
     assert NOW - need.read_from < DAY
+
+
+def test_only_the_newest_moment_with_the_same_values_is_nothing_new() -> None:
+    for t, digest, known, unchanged in (
+        (NOW, 7, 7, True),
+        (NOW, 7, 8, False),
+        (NOW, 7, None, False),
+        (NOW - 1, 7, 7, False),
+    ):
+        meter = _Meter(Folded("m1", cell(t, 5, digest)), None, RULES, to_end=False)
+        meter.place(Settled(NOW, known))
+        assert meter.is_unchanged is unchanged
+        assert (meter.first_late is None) is unchanged
+
+
+def test_a_replay_makes_the_newest_moment_anew_too() -> None:
+    meter = _Meter(Folded("m1", cell(NOW, 5)), None, RULES, to_end=True)
+    meter.place(Settled(NOW, 7))
+    assert meter.late == NOW

@@ -21,6 +21,7 @@ from strom.pipeline.thousandths import thousandths
 
 CELL_MS = 300_000
 MOST_VOLTS = 1_000_000
+_NO_VALUE = -(2**62)
 METER = ("meter",)  # what names a pair of series, import and export
 
 # The fields of a reading that the moments are made of, and the tariffs.
@@ -66,6 +67,7 @@ def cells(moments: DataFrame, limits: Limits, by: Sequence[str] = METER) -> Data
             *_stretches(),
             *band_columns(),
             odd_column(limits),
+            F.max_by(_digest(), time).alias("last"),
         )
     )
 
@@ -173,6 +175,13 @@ def _stretch(direction: Direction) -> list[Column]:
         F.bool_or(f"{direction}_counter").alias(f"{direction}_counter"),
         F.sum(f"{direction}_held").alias(f"{direction}_held"),
     ]
+
+
+def _digest() -> Column:
+    """A number that is the same for moments with the same values, but for those of tariffs."""
+    names = (*(f"{direction}_{kind}" for direction in Direction for kind in ("c", "p")), *PHASES)
+    # A null would leave the hash as it is, wherever it stands.
+    return F.xxhash64(*(F.coalesce(F.col(name), F.lit(_NO_VALUE)) for name in names))
 
 
 def received_step() -> Column:

@@ -35,9 +35,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The time of a meter's newest settled reading."""
+    """The time of a meter's newest settled reading, and a digest of its values; None: not known."""
 
     newest: int
+    last: int | None = None
 
 
 def load_position(work: Work, name: str) -> LakePosition:
@@ -170,15 +171,19 @@ def drop_waiting(work: Work, step: Step, needs: Mapping[str, str]) -> None:
 
 
 def load_settled(work: Work, meters: Iterable[str]) -> dict[str, Settled]:
-    found = work.rows("SELECT meter, newest FROM settled_meters WHERE meter = ANY(%s)", texts_of(meters))
-    return {meter: Settled(newest) for meter, newest in found}
+    found = work.rows(
+        "SELECT meter, newest, last FROM settled_meters WHERE meter = ANY(%s)", texts_of(meters)
+    )
+    return {meter: Settled(newest, last) for meter, newest, last in found}
 
 
 def save_settled(work: Work, settled: Mapping[str, Settled]) -> None:
     work.stage(
-        "new_settled", "LIKE settled_meters", ((meter, each.newest) for meter, each in settled.items())
+        "new_settled",
+        "LIKE settled_meters",
+        ((meter, each.newest, each.last) for meter, each in settled.items()),
     )
     work.execute(
         "INSERT INTO settled_meters SELECT * FROM new_settled "
-        "ON CONFLICT (meter) DO UPDATE SET newest = excluded.newest"
+        "ON CONFLICT (meter) DO UPDATE SET newest = excluded.newest, last = excluded.last"
     )

@@ -227,8 +227,10 @@ CREATE TABLE IF NOT EXISTS waiting_meters (      -- meters of the step under way
 
 CREATE TABLE IF NOT EXISTS settled_meters (      -- up to where a meter's readings are settled
     meter          text PRIMARY KEY,
-    newest         bigint NOT NULL               -- the latest settled `at`
+    newest         bigint NOT NULL,              -- the latest settled `at`
+    last           bigint                        -- a digest of the values at that time; null: not known
 ) WITH (fillfactor = 70);
+ALTER TABLE settled_meters ADD COLUMN IF NOT EXISTS last bigint;
 
 CREATE TABLE IF NOT EXISTS meter_states (
     meter          text PRIMARY KEY,

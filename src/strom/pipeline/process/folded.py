@@ -48,6 +48,11 @@ class Cell(NamedTuple):
     bands: tuple[str, str, str, str]  # totals, counts, lows, highs, as Postgres writes arrays
     mv: tuple[int, int, int]  # sum of each phase's voltages
     volts: tuple[int, int, int]  # and how many
+    last: int | None  # a digest of the values at `last_t`
+
+    def repeats(self, newest: int, last: int | None) -> bool:
+        """Whether all in it is the moment that is settled as the newest one, with the same values."""
+        return self.first_t == self.last_t == newest and self.last == last and not self.has_tariffs
 
 
 class Moment(NamedTuple):
@@ -110,6 +115,10 @@ class Folded:
         """Those that hold readings; where readings came late, some are there for the series alone."""
         return [cell for cell in self._cells.get(part, ()) if cell.first_t is not None]
 
+    def leave_out(self, cell: Cell) -> None:
+        """One of part 0."""
+        self._cells[0].remove(cell)
+
     def series(self, part: int = 0) -> Iterator[tuple[Owner, Sequence[SeriesCell]]]:
         """What the series of the meter and of its tariffs take."""
         yield self.meter, [cell.series for cell in self._cells.get(part, ())]
@@ -131,7 +140,7 @@ class Folded:
 
 def _cell(values: Sequence[Any]) -> Cell:
     start, first_t, last_t, has_tariffs, odd = values[:5]
-    volts = values[25:]
+    volts = values[25:31]
     return Cell(
         start,
         SeriesCell(start, Part(*values[5:13]), Part(*values[13:21])),
@@ -142,6 +151,7 @@ def _cell(values: Sequence[Any]) -> Cell:
         (values[21], values[22], values[23], values[24]),
         (volts[0] or 0, volts[2] or 0, volts[4] or 0),
         (volts[1], volts[3], volts[5]),
+        values[31],
     )
 
 

@@ -74,6 +74,8 @@ class Settlement:
         self._load(work, meters)
         ready, waiting = [], {}
         for name, meter in meters.items():
+            if meter.is_unchanged:
+                continue
             need = meter.lacks()
             if need is None:
                 ready.append(meter)
@@ -109,10 +111,7 @@ class Settlement:
     def _write(self, work: Work, outbox: Outbox, meters: Sequence["_Meter"]) -> None:
         added = {meter.name: meter.cells for meter in meters if meter.late is None}
         old = {meter.name: meter.settled for meter in meters if meter.settled is not None}
-        new = {
-            meter.name: Settled(max([meter.newest, *(cell.last_t for cell in meter.cells[-1:])]))
-            for meter in meters
-        }
+        new = {meter.name: meter.reached() for meter in meters}
         save_settled(work, new)
         intervals = {name: state.interval_s for name, state in load_states(work, new).items()}
         others = update_statistics(work, added, {meter.name: meter.whole_slots() for meter in meters})
@@ -189,11 +188,35 @@ class _Meter:
         """Put it behind, or among, what is settled."""
         self.settled = settled
         if self.need is None:
+            self._leave_out_repeat(settled)
             late = [cell for cell in self.cells if (cell.first_t or 0) <= settled.newest]
             self._spans = spans_of(late)
             odd = [cell.last_t for cell in late if cell.odd or self._to_end]
             if odd:
                 self._read_on_from(next(first for first, last in self._spans if last >= odd[0]))
+
+    def _leave_out_repeat(self, settled: Settled) -> None:
+        """The newest reading may come again, by another door or from a clock that stands, and tells nothing then."""
+        again = (
+            []
+            if self._to_end
+            else [cell for cell in self.cells if cell.repeats(settled.newest, settled.last)]
+        )
+        for cell in again:
+            self.folded.leave_out(cell)
+            self.cells.remove(cell)
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Nothing came of it that is new."""
+        return self.need is None and not self.cells
+
+    def reached(self) -> Settled:
+        """What it is settled up to, with what came."""
+        newest = self.cells[-1] if self.cells else None
+        if newest is None or newest.last_t is None or newest.last_t < self.newest:
+            return self.settled or Settled(self.newest)
+        return Settled(newest.last_t, newest.last)
 
     @property
     def first_late(self) -> int | None:
@@ -287,7 +310,9 @@ class _Meter:
             )
         if has_enough or (self.need is not None and self.need.each):
             return None
-        need = self.need or SettlementNeed(self.cells[0].first_t or 0, tariffs=self._has_tariffs)
+        need = self.need or SettlementNeed(
+            self.cells[0].first_t or 0, behind=self.newest, tariffs=self._has_tariffs
+        )
         return replace(need, each=True, runs=min(self.runs_again.values(), default=None))
 
     @property

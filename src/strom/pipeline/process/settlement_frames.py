@@ -144,6 +144,7 @@ def _cell_lines(moments: DataFrame, limits: Limits, by: Sequence[str]) -> DataFr
         *(column for direction in Direction for column in native.stretch_columns(direction)),
         *(plain(F.col(name)) for name in ("totals", "counts", "lows", "highs")),
         *(F.col(f"{phase}{part}") for phase in PHASES for part in ("", "_n")),
+        F.col("last"),
     ]
     return native.cells(moments, limits, by).select("meter", line("cell", *columns))
 
