@@ -107,7 +107,7 @@ def late(
     Example: strom pipeline late --meter haus-0006
     """
     from strom.cli.record_view import safe
-    from strom.store.late_tables import late_counts, late_readings
+    from strom.store.late_tables import MOST_OF_A_METER, late_counts, late_readings
 
     settings = settings_from(postgres=postgres, home=home)
     if meter is not None:
@@ -116,10 +116,17 @@ def late(
         return
     counts = late_counts(settings.postgres_url)
     for name, count, first, last, arrived in counts:
+        or_more = " or more" if count >= MOST_OF_A_METER else ""
         print(
-            f"{safe(name)}  {count:,}  of {first:%Y-%m-%d} to {last:%Y-%m-%d}, arrived until {arrived:%Y-%m-%d %H:%M}Z"
+            f"{safe(name)}  {count:,}{or_more}  of {first:%Y-%m-%d} to {last:%Y-%m-%d}, arrived until {arrived:%Y-%m-%d %H:%M}Z"
         )
-    print(f"{sum(count for _, count, *_ in counts):,} readings came too late and were set aside")
+    total = f"{sum(count for _, count, *_ in counts):,}"
+    if any(count >= MOST_OF_A_METER for _, count, *_ in counts):
+        print(
+            f"Of each meter the newest {MOST_OF_A_METER:,} are kept in the table; the lake has all of them."
+        )
+        total += " or more"
+    print(f"{total} readings came too late and were set aside")
 
 
 def _report(line: str) -> None:

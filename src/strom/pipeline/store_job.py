@@ -206,9 +206,9 @@ class StoreJob:
         _, late = counts(readings, self._late_ms)
         with self._writer.work() as work:
             until = load_position(work, SETTLEMENT).settled_ms if only_settled else None
-            take_back(work, readings, self._late_ms)
-            if late:
-                set_aside(work, readings, self._late_ms)
+        take_back(self._writer, readings, self._late_ms)
+        if late:
+            set_aside(self._writer, readings, self._late_ms)
         timely = readings.where(~too_late(self._late_ms)) if late else readings
         with self._archive.seen(staged=staged):
             self._over.arrivals(self._beside(f"{ARRIVALS}-again"), timely)
@@ -341,8 +341,7 @@ class StoreJob:
 
     def _take_arrived(self, step: Step, readings: DataFrame) -> None:
         if self._too_late:
-            with self._writer.work() as work:
-                set_aside(work, readings, self._late_ms)
+            set_aside(self._writer, readings, self._late_ms)
             readings = readings.where(~too_late(self._late_ms))
         self._over.arrivals(step, readings)
 

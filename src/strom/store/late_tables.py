@@ -1,17 +1,18 @@
-"""Readings that came too late for the quarter-hours, as the table keeps them."""
+"""Readings that came too late for the quarter-hours, as the table keeps them: of each meter the newest, the lake has all."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from strom.store.asking import asking
 from strom.store.profile_tables import moment
-from strom.store.writes import Work, columns_of
+from strom.store.writes import Work, columns_of, texts_of
 
+MOST_OF_A_METER = 10_000  # a clock that stands years ago brings 17,000 a day
 LateRow = tuple[Any, ...]  # meter, at, received (epoch ms), origin, the reading as JSON text
 
 
-def save_late(work: Work, rows: Iterable[LateRow]) -> int:
-    """Keep each once; returns how many are new."""
+def save_late(work: Work, rows: Sequence[LateRow]) -> int:
+    """Keep each once, and of each meter the newest; returns how many are new."""
     work.stage(
         "new_late",
         "LIKE late_readings",
@@ -21,7 +22,19 @@ def save_late(work: Work, rows: Iterable[LateRow]) -> int:
         "WITH added AS (INSERT INTO late_readings SELECT * FROM new_late ON CONFLICT DO NOTHING RETURNING 1) "
         "SELECT count(*) FROM added"
     )
+    _drop_oldest(work, {meter for meter, *_ in rows})
     return int(added)
+
+
+def _drop_oldest(work: Work, meters: Iterable[str]) -> None:
+    """In the order of the key, which finds the first row beyond the limit without sorting."""
+    work.execute(
+        "DELETE FROM late_readings l USING unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL ("
+        "SELECT at, received, origin FROM late_readings r WHERE r.meter = k.meter "
+        "ORDER BY r.meter DESC, at DESC, received DESC, origin DESC OFFSET %s LIMIT 1) o "
+        "WHERE l.meter = k.meter AND (l.at, l.received, l.origin) <= (o.at, o.received, o.origin)",
+        *(texts_of(meters), MOST_OF_A_METER),
+    )
 
 
 def least_lag(work: Work, late_ms: int) -> int | None:
