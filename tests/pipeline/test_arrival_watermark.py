@@ -9,18 +9,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
-from strom.pipeline.arrival_watermark import ArrivalWatermark, Queries
+from strom.pipeline.arrival_watermark import ArrivalWatermark
+from strom.pipeline.positions import Queries
 from strom.pipeline.queries import source
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.mark_tables import LAKE, Mark, save_marks
 from strom.store.writes import Writer
 from strom.streams import topics
-from strom.streams.producer import open_producer
+from tests.pipeline.watermarks import NOTHING_RUNS, put, reaches, take_in
 from tests.waiting import until
 
 pytestmark = pytest.mark.stack
-NOTHING_RUNS = Queries(None, None, None)
 
 
 @pytest.fixture
@@ -33,24 +33,6 @@ def servers(own_settings: Settings) -> Iterator[Stack]:
 @pytest.fixture
 def settings(servers: Stack) -> Settings:
     return servers.settings
-
-
-def put(settings: Settings, topic: str, partition: int, *origins: str) -> None:
-    producer = open_producer(settings, "strom-test")
-    for origin in origins:
-        producer.produce(topic, b"x", partition=partition, headers=[(topics.HEADER_ORIGIN, origin)])
-    assert producer.flush(60) == 0
-
-
-def take_in(settings: Settings, partition: int, offset: int) -> None:
-    """As a reading; where no stage takes readings in, the topic tells of it."""
-    put(settings, topics.READINGS, partition, f"{topics.RAW}/{partition}/{offset}")
-
-
-def reaches(watermark: ArrivalWatermark, now_ms: int, queries: Queries = NOTHING_RUNS) -> bool:
-    """One probe more, and whether a probe that began at this time or later is through."""
-    watermark.advance(now_ms, queries)
-    return (watermark.readings_ms or 0) >= now_ms
 
 
 def test_it_is_the_time_of_a_probe_whose_records_have_all_become_something(settings: Settings) -> None:

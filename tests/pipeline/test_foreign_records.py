@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from strom.pipeline.arrival_watermark import ArrivalWatermark, Queries
+from strom.pipeline.arrival_watermark import ArrivalWatermark
 from strom.pipeline.job import Pipeline
+from strom.pipeline.positions import Queries
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.schema import connect

@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
-from strom.pipeline.arrival_watermark import Queries
 from strom.pipeline.cluster import await_slots
 from strom.pipeline.connect_server import connect_options, connect_server
 from strom.pipeline.ending import FINISH_SECONDS, let_finish, reason_of
 from strom.pipeline.lake.upkeep import keep_up
+from strom.pipeline.positions import Queries
 from strom.pipeline.queries import Trigger, refuse_if_away, start_normalise, start_side, start_store
 from strom.pipeline.session import build_session
 from strom.pipeline.shipping import ship

@@ -6,7 +6,8 @@ Both are told as of the arrival watermark, not as of the clock: what arrived bef
 import logging
 
 from strom.errors import StromError
-from strom.pipeline.arrival_watermark import ArrivalWatermark, Queries
+from strom.pipeline.arrival_watermark import ArrivalWatermark
+from strom.pipeline.positions import Queries
 from strom.pipeline.side_job import SideJob
 from strom.pipeline.store_job import StoreJob
 from strom.settings import Settings

@@ -1,0 +1,157 @@
+"""How far the raw topic has become something: readings, dead letters, or parts that the side query has seen.
+
+The origin of each of these names its raw record, and those of one raw partition come in their order: the highest one tells
+of all before it. Behind it there may be no record at all but only the marker that ends a transaction.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from strom.pipeline.positions import Offsets, Queries, ends_of, position
+from strom.settings import Settings
+from strom.store.reads import taken_in
+from strom.streams import topics
+from strom.streams.admin import admin_client
+from strom.streams.client import common_config
+from strom.streams.record import record_of
+
+_LOOK_BACK = (
+    1000  # dead letters of each partition from before the start: the last raw record may be among them
+)
+_PLACE = re.compile(rf"{re.escape(topics.RAW)}(?::[a-z]+)?/([0-9]{{1,9}})/([0-9]{{1,18}})")
+_READ_SECONDS = 0.5  # for outcomes, at each look: however many there are, nobody waits for them
+_GAP_SECONDS = 2.0  # for the first record of some partitions, at each look
+_AHEAD_KBYTES = 1024  # fetched and not asked for yet
+
+
+class RawProgress:
+    def __init__(self, settings: Settings, client: AdminClient, seen_aside: Callable[[], Offsets]) -> None:
+        """`seen_aside`: the last raw offsets that the side query has seen."""
+        self._settings = settings
+        self._client = client
+        self._seen_aside = seen_aside
+        self._dead_letters = _Outcomes(settings, topics.DEAD_LETTER)
+        self._readings = _Outcomes(settings, topics.READINGS)
+        self._gaps = _Gaps(settings)
+
+    def passed(self, queries: Queries) -> Offsets:
+        """Up to where each raw record has become something, as far as anybody tells."""
+        query = position(queries.raw, topics.RAW) if queries.raw is not None else {}
+        self._dead_letters.read()
+        if queries.store is None:  # where nobody takes readings in, the topic itself tells of them
+            self._readings.read()
+            taken: Offsets = {}
+        else:
+            taken = taken_in(self._settings.postgres_url)
+        told = [_behind(taken), _behind(self._seen_aside()), query]
+        ends = {number: end for (_, number), end in ends_of(self._settings, self._client, topics.RAW).items()}
+        # After all of these: what lies behind the ends is of a topic made anew, or made up.
+        told += [self._dead_letters.behind(ends), self._readings.behind(ends)]
+        passed = {
+            part: max((offset for each in told if (offset := each.get(part, 0)) <= end), default=0)
+            for part, end in ends.items()
+        }
+        return self._gaps.skipped(passed, ends)
+
+
+@dataclass
+class _Outcomes:
+    """What a topic tells of raw records, by the origins in it."""
+
+    settings: Settings
+    topic: str
+    _consumer: Consumer | None = None
+    _noted: set[tuple[int, int]] = field(default_factory=set)
+    _passed: Offsets = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Note what has come, as far as that goes in this time; the rest next time."""
+        consumer = self._consumer = self._consumer or self._open()
+        deadline = time.monotonic() + _READ_SECONDS
+        while time.monotonic() < deadline and (messages := consumer.consume(10_000, timeout=0.1)):
+            for message in messages:
+                if message.error() is None:
+                    self._note(record_of(message).header(topics.HEADER_ORIGIN))
+
+    def behind(self, ends: Offsets) -> Offsets:
+        """Of all that was noted what can be true; the rest is forgotten."""
+        for part, offset in self._noted:
+            if offset < ends.get(part, 0):
+                self._passed[part] = max(offset + 1, self._passed.get(part, 0))
+        self._noted.clear()
+        return self._passed
+
+    def _open(self) -> Consumer:
+        consumer = Consumer(
+            common_config(self.settings, "strom-pipeline-progress")
+            | {"group.id": "strom-pipeline-progress", "enable.auto.commit": False}
+        )
+        ends = ends_of(self.settings, admin_client(self.settings), self.topic)
+        consumer.assign([TopicPartition(*place, max(0, end - _LOOK_BACK)) for place, end in ends.items()])
+        return consumer
+
+    def _note(self, origin: str | None) -> None:
+        """Whatever else stands there says nothing."""
+        if (place := _PLACE.fullmatch(origin or "")) is not None:
+            self._noted.add((int(place[1]), int(place[2])))
+
+
+@dataclass
+class _Gaps:
+    """Offsets of the raw topic at which no record stands: markers of transactions, what was aborted, what has expired."""
+
+    settings: Settings
+    _consumer: Consumer | None = None
+    _before: Offsets = field(default_factory=dict)
+
+    def skipped(self, passed: Offsets, ends: Offsets) -> Offsets:
+        """The same, or the next record or the end of the partition, where nothing has moved since the last time."""
+        still = {
+            part: offset
+            for part, offset in passed.items()
+            if offset < ends[part] and self._before.get(part) == offset
+        }
+        self._before = passed
+        return passed | self._next_records(still) if still else passed
+
+    def _next_records(self, starts: Offsets) -> Offsets:
+        """The first committed record at or behind these offsets, or where reading on would wait for one.
+
+        That is the end, or the first record of a transaction that is still open.
+        """
+        consumer = self._consumer = self._consumer or self._open()
+        consumer.assign([TopicPartition(topics.RAW, *start) for start in starts.items()])
+        found: Offsets = {}
+        deadline = time.monotonic() + _GAP_SECONDS
+        while len(found) < len(starts) and time.monotonic() < deadline:
+            for message in consumer.consume(1000, timeout=0.1):
+                error, part, offset = message.error(), message.partition(), message.offset()
+                if part is None or offset is None:
+                    continue
+                if error is None or error.code() == KafkaError._PARTITION_EOF:
+                    found.setdefault(part, offset)
+        consumer.unassign()
+        return found
+
+    def _open(self) -> Consumer:
+        return Consumer(
+            common_config(self.settings, "strom-pipeline-gaps")
+            | {
+                "group.id": "strom-without-group",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "fetch.wait.max.ms": 100,
+                "queued.max.messages.kbytes": _AHEAD_KBYTES,
+            }
+        )
+
+
+def _behind(last: Offsets) -> Offsets:
+    return {part: offset + 1 for part, offset in last.items()}
