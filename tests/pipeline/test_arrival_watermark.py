@@ -15,6 +15,7 @@ from strom.pipeline.queries import source
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.store.mark_tables import LAKE, Mark, save_marks
+from strom.store.schema import ensure_schema
 from strom.store.writes import Writer
 from strom.streams import topics
 from tests.pipeline.watermarks import NOTHING_RUNS, put, reaches, take_in
@@ -166,3 +167,31 @@ def test_what_waits_on_the_side_or_in_readings_holds_it_back(
     finally:
         for query in running.values():
             query.stop()
+
+
+@pytest.mark.parametrize(
+    "mark", [Mark("elsewhere", 2, 1, 0, 1), Mark(topics.RAW, 2, 1, 7, 1), Mark(topics.RAW, 7, 1, 0, 1)]
+)
+def test_a_mark_of_another_topic_or_of_one_made_anew_hides_no_other(
+    settings: Settings, spark: SparkSession, tmp_path: Path, mark: Mark
+) -> None:
+    """`elsewhere` has as many records: its mark alone must not move anything."""
+    put(settings, topics.RAW, 2, "")
+    writer = source(spark, settings, topics.READINGS).writeStream.format("noop")
+    store = writer.option("checkpointLocation", str(tmp_path / "store")).start()
+    watermark, queries = ArrivalWatermark(settings), Queries(None, None, store)
+
+    def note(*marks: Mark) -> None:
+        with Writer(settings.postgres_url) as writer, writer.work() as work:
+            save_marks(work, LAKE, marks)
+
+    try:
+        ensure_schema(settings.postgres_url)
+        note(mark)
+        for _ in range(3):
+            watermark.advance(1, queries)
+        assert watermark.readings_ms is None
+        note(Mark(f"{topics.RAW}:side", 2, 2, 0, 1))
+        until(lambda: reaches(watermark, 2, queries), "the reading is in the lake")
+    finally:
+        store.stop()

@@ -14,11 +14,13 @@ from confluent_kafka.admin import AdminClient
 
 from strom.pipeline.positions import Offsets, Queries, ends_of, position
 from strom.settings import Settings
-from strom.store.reads import taken_in
+from strom.store.reads import taken_marks
 from strom.streams import topics
 from strom.streams.admin import admin_client
 from strom.streams.client import common_config
 from strom.streams.record import record_of
+
+Place = tuple[int, int]  # partition and offset of a raw record
 
 _LOOK_BACK = (
     1000  # dead letters of each partition from before the start: the last raw record may be among them
@@ -41,21 +43,24 @@ class RawProgress:
 
     def passed(self, queries: Queries) -> Offsets:
         """Up to where each raw record has become something, as far as anybody tells."""
-        query = position(queries.raw, topics.RAW) if queries.raw is not None else {}
+        told: list[Place] = []
+        if queries.raw is not None:
+            told += [(part, end - 1) for part, end in position(queries.raw, topics.RAW).items()]
+        told += self._seen_aside().items()
         self._dead_letters.read()
         if queries.store is None:  # where nobody takes readings in, the topic itself tells of them
             self._readings.read()
-            taken: Offsets = {}
         else:
-            taken = taken_in(self._settings.postgres_url)
-        told = [_behind(taken), _behind(self._seen_aside()), query]
+            marks = taken_marks(self._settings.postgres_url)
+            told += [(part, offset) for topic, part, offset in marks if _is_raw(topic)]
+        # The ends after all of these: what lies behind them is of a topic made anew, or made up.
         ends = {number: end for (_, number), end in ends_of(self._settings, self._client, topics.RAW).items()}
-        # After all of these: what lies behind the ends is of a topic made anew, or made up.
-        told += [self._dead_letters.behind(ends), self._readings.behind(ends)]
-        passed = {
-            part: max((offset for each in told if (offset := each.get(part, 0)) <= end), default=0)
-            for part, end in ends.items()
-        }
+        for outcomes in (self._dead_letters, self._readings):
+            told += outcomes.below(ends)
+        passed = dict.fromkeys(ends, 0)
+        for part, offset in told:
+            if offset < ends.get(part, 0):
+                passed[part] = max(offset + 1, passed[part])
         return self._gaps.skipped(passed, ends)
 
 
@@ -66,8 +71,7 @@ class _Outcomes:
     settings: Settings
     topic: str
     _consumer: Consumer | None = None
-    _noted: set[tuple[int, int]] = field(default_factory=set)
-    _passed: Offsets = field(default_factory=dict)
+    _noted: set[Place] = field(default_factory=set)
 
     def read(self) -> None:
         """Note what has come, as far as that goes in this time; the rest next time."""
@@ -78,13 +82,14 @@ class _Outcomes:
                 if message.error() is None:
                     self._note(record_of(message).header(topics.HEADER_ORIGIN))
 
-    def behind(self, ends: Offsets) -> Offsets:
-        """Of all that was noted what can be true; the rest is forgotten."""
+    def below(self, ends: Offsets) -> set[Place]:
+        """Of all that was noted the last in each partition that can be true; the rest is forgotten."""
+        last: Offsets = {}
         for part, offset in self._noted:
             if offset < ends.get(part, 0):
-                self._passed[part] = max(offset + 1, self._passed.get(part, 0))
-        self._noted.clear()
-        return self._passed
+                last[part] = max(offset, last.get(part, 0))
+        self._noted = set(last.items())
+        return self._noted
 
     def _open(self) -> Consumer:
         consumer = Consumer(
@@ -153,5 +158,6 @@ class _Gaps:
         )
 
 
-def _behind(last: Offsets) -> Offsets:
-    return {part: offset + 1 for part, offset in last.items()}
+def _is_raw(topic: str) -> bool:
+    """Whether an origin of this topic is a place in the raw topic, by whichever way it came."""
+    return topic.partition(":")[0] == topics.RAW

@@ -220,10 +220,18 @@ def table_counts(url: str) -> dict[str, int]:
     return {"load_profile": int(row[0]), "alerts": int(row[1])} if row else {}
 
 
-def taken_in(url: str, job: str = LAKE) -> dict[int, int]:
-    """Per raw partition the highest offset whose reading is in the lake, or with `TABLES` in all tables as well."""
+def taken_marks(url: str, job: str = LAKE) -> list[tuple[str, int, int]]:
+    """Raw topics with partitions and offsets, as the readings name them, up to which readings are in the lake."""
     with asking(url) as connection:
         rows = connection.execute(
-            "SELECT raw_partition, max(raw_offset) FROM pipeline_marks WHERE job = %s GROUP BY 1", (job,)
+            "SELECT topic, raw_partition, raw_offset FROM pipeline_marks WHERE job = %s", (job,)
         ).fetchall()
-    return {int(partition): int(offset) for partition, offset in rows}
+    return [(str(topic), int(partition), int(offset)) for topic, partition, offset in rows]
+
+
+def taken_in(url: str, job: str = LAKE) -> dict[int, int]:
+    """Per raw partition the highest offset whose reading is in the lake, or with `TABLES` in all tables as well."""
+    found: dict[int, int] = {}
+    for _, partition, offset in taken_marks(url, job):
+        found[partition] = max(offset, found.get(partition, -1))
+    return found
