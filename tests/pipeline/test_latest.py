@@ -2,8 +2,9 @@
 
 import pytest
 
-from strom.pipeline.latest import _seen
-from strom.store.meter_tables import Latest, Seen
+from strom.pipeline.latest import _seen, next_state
+from strom.pipeline.process.arrived import ArrivalCell
+from strom.store.meter_tables import Latest, MeterState, Seen
 
 
 def told(number: str | None, at: int | None, first_received: int = 5_000) -> Latest:
@@ -34,3 +35,16 @@ def test_the_number_is_of_the_newest_reading_that_tells_one(
     old: Seen | None, reading: Latest, interval: int | None, expected: Seen
 ) -> None:
     assert _seen(old, reading, interval) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "received", "heard"),
+    [(None, 7_000, 7_000), (None, 90_000, 20_000), (9_000, 90_000, 20_000), (9_000, 8_000, 9_000)],
+)
+def test_a_meter_was_not_heard_later_than_its_messages_were_taken_in(
+    old: int | None, received: int, heard: int
+) -> None:
+    before = None if old is None else MeterState(1_000, old, None, 0, old)
+    cell = ArrivalCell(0, 6_000, 6_000, 1, received, received, None, received, False)
+    after = next_state(before, [cell], 20_000)
+    assert (after.received, after.heard) == (max(received, old or 0), heard)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from time import time_ns
 
 import pytest
 from pyspark.sql import SparkSession
@@ -54,6 +55,22 @@ def test_history_filled_in_at_once_is_not_silence(job: StoreJob, own: Settings, 
     ]
     take(job, batch(spark, numbered(day)), 0)
     assert fetch(own, "SELECT * FROM alerts") == []
+
+
+def test_a_door_whose_clock_is_ahead_hides_no_silence_and_makes_none_up(
+    job: StoreJob, own: Settings, spark: SparkSession
+) -> None:
+    begin = time_ns() // 1_000_000 - 600_000
+    sent = [reading(at=begin + second * 1000, import_wh=1) for second in range(0, 60, 5)]
+    ahead = numbered([replace(each, received=each.at + 24 * HOUR) for each in sent])
+    for number, part in enumerate((ahead[:6], ahead[6:])):
+        take(job, batch(spark, part), number)
+    taken_in = time_ns() // 1_000_000
+    assert silences(own) == []
+    job.tick(taken_in + 90_001)
+    (lasting,) = silences(own)
+    assert begin < lasting.started - 90_000 <= taken_in
+    assert lasting.ended is None
 
 
 UNKNOWN = 3 * HOUR  # what a meter may be quiet for while its push interval is not known

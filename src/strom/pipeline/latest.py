@@ -24,8 +24,8 @@ from strom.streams.topics import METERS
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def next_state(old: MeterState | None, own: Sequence[ArrivalCell]) -> MeterState:
-    """The meter's state after these cells."""
+def next_state(old: MeterState | None, own: Sequence[ArrivalCell], now_ms: int) -> MeterState:
+    """The meter's state after these cells, which are taken in now."""
     push = PushInterval(old.interval_s, old.votes) if old else PushInterval()
     # Late ones tell nothing new: what a meter did in a past that is filled in, or replayed, is not how it sends now.
     new = [cell for cell in own if old is None or cell.first_t > old.newest]
@@ -37,7 +37,8 @@ def next_state(old: MeterState | None, own: Sequence[ArrivalCell]) -> MeterState
         push = push.observe(after - before, 1)
     newest = max([cell.last_t for cell in own] + ([old.newest] if old else []))
     received = max([cell.received for cell in own] + ([old.received] if old else []))
-    return MeterState(newest, received, push.seconds, push.votes)
+    heard = max([min(cell.received, now_ms) for cell in own] + ([old.heard] if old else []))
+    return MeterState(newest, received, push.seconds, push.votes, heard)
 
 
 def write_latest(

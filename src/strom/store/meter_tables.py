@@ -12,12 +12,16 @@ from strom.store.writes import Work, texts_of
 
 @dataclass(frozen=True, slots=True)
 class MeterState:
-    """Times in epoch ms. `votes` says how firmly `interval_s` is the push interval."""
+    """Times in epoch ms. `votes` says how firmly `interval_s` is the push interval.
+
+    `heard` is for silences: as `received`, but where the clock of a door is ahead no later than when that was taken in.
+    """
 
     newest: int
     received: int
     interval_s: int | None
     votes: int
+    heard: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Latest:
 def load_states(work: Work, meters: Iterable[str]) -> dict[str, MeterState]:
     found = work.rows(
         "SELECT s.* FROM unnest(%s::text[]) AS k(meter) CROSS JOIN LATERAL ("
-        "SELECT meter, newest, received, interval_s, votes FROM meter_states m WHERE m.meter = k.meter OFFSET 0) s",
+        "SELECT meter, newest, received, interval_s, votes, coalesce(heard, received) FROM meter_states m WHERE m.meter = k.meter OFFSET 0) s",
         texts_of(meters),
     )
     return {meter: MeterState(*rest) for meter, *rest in found}
@@ -62,11 +66,11 @@ def save_states(work: Work, states: dict[str, MeterState]) -> None:
     work.stage(
         "new_states",
         "LIKE meter_states",
-        ((meter, s.newest, s.received, s.interval_s, s.votes) for meter, s in states.items()),
+        ((meter, s.newest, s.received, s.interval_s, s.votes, s.heard) for meter, s in states.items()),
     )
     work.execute(
         "INSERT INTO meter_states SELECT * FROM new_states ON CONFLICT (meter) DO UPDATE SET newest = excluded.newest, "
-        "received = excluded.received, interval_s = excluded.interval_s, votes = excluded.votes"
+        "received = excluded.received, interval_s = excluded.interval_s, votes = excluded.votes, heard = excluded.heard"
     )
 
 
@@ -132,13 +136,13 @@ def silent_meters(work: Work, now_ms: int, limits: QuietLimits) -> list[tuple[st
     """Meters from which nothing came for longer than this and of which it was not told, as meter, last arrival, interval."""
     found = work.rows(
         """
-        SELECT meter, received, interval_s FROM (
-            SELECT meter, received, interval_s, greatest(coalesce(%s * interval_s::bigint, %s), %s) * 1000 AS quiet
+        SELECT meter, last, interval_s FROM (
+            SELECT meter, coalesce(heard, received) AS last, interval_s, greatest(coalesce(%s * interval_s::bigint, %s), %s) * 1000 AS quiet
             FROM meter_states
         ) AS heard
-        WHERE received + quiet < %s AND NOT EXISTS (
+        WHERE last + quiet < %s AND NOT EXISTS (
             SELECT FROM alerts a WHERE a.meter = heard.meter AND a.kind = 'silent' AND a.ended IS NULL)
         """,
         *(limits.pushes, limits.unknown_seconds, limits.least_seconds, now_ms),
     )
-    return [(meter, received, interval) for meter, received, interval in found]
+    return [(meter, last, interval) for meter, last, interval in found]

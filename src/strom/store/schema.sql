@@ -237,8 +237,10 @@ CREATE TABLE IF NOT EXISTS meter_states (
     newest         bigint NOT NULL,              -- the latest `at`
     received       bigint NOT NULL,              -- the latest `received`
     interval_s     integer,                      -- push interval that most steps had
-    votes          integer NOT NULL DEFAULT 0
+    votes          integer NOT NULL DEFAULT 0,
+    heard          bigint                        -- the latest `received`, none later than when it was taken in
 ) WITH (fillfactor = 70);
+ALTER TABLE meter_states ADD COLUMN IF NOT EXISTS heard bigint;
 
 CREATE TABLE IF NOT EXISTS profile_series (
     meter          text NOT NULL,

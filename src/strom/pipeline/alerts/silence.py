@@ -52,8 +52,12 @@ class Silences:
         meters: Mapping[str, Arrived],
         old: Mapping[str, MeterState],
         new: Mapping[str, MeterState],
+        now_ms: int,
     ) -> tuple[list[Scope], list[Alert]]:
-        """What to look at among the stored alerts, and what should be there."""
+        """What to look at among the stored alerts, and what should be there.
+
+        What arrived later than now by the clock of its door arrived now.
+        """
         open_alerts = {alert.meter: alert for alert in load_open(work, SILENT, meters)}
         scopes: list[Scope] = []
         alerts: list[Alert] = []
@@ -62,7 +66,8 @@ class Silences:
             heard = self._heard(meter, before, open_alerts.get(meter))
             last = heard.received if heard else 0
             first = min(cell.received_first for cell in own.cells), own.cells[0].first_t
-            later = [arrival for arrival in own.arrivals or [first] if arrival[0] > last]
+            arrivals = [(min(received, now_ms), at) for received, at in own.arrivals or [first]]
+            later = [arrival for arrival in arrivals if arrival[0] > last]
             found = ended_silences(
                 meter,
                 heard,
@@ -71,7 +76,7 @@ class Silences:
                 _interval(before, after),
                 self._limits.timezone,
             )
-            if found or (after.received > last and meter in open_alerts):
+            if found or (after.heard > last and meter in open_alerts):
                 scopes.append(Scope(meter, SILENT, "", last + 1))
                 alerts += found
         return scopes, alerts
@@ -81,7 +86,7 @@ class Silences:
         if old is None:
             return None
         limit = round(alert.threshold * 1000) if alert else self._limits.quiet(meter).ms(old.interval_s)
-        return Heard(old.received, old.newest, limit, knows_interval=old.interval_s is not None)
+        return Heard(old.heard, old.newest, limit, knows_interval=old.interval_s is not None)
 
 
 def _interval(old: MeterState | None, new: MeterState) -> int | None:

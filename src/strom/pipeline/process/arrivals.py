@@ -3,6 +3,7 @@
 It runs on the executors, sees every reading once, in the order in which the lake got them, and knows nothing of energy.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from strom.pipeline import latest
@@ -36,7 +37,8 @@ class Arrivals:
         """Take in what arrived; returns the meters that wait, with what they need. `asked`: what they have waited for."""
         meters = {row[0]: Arrived(*row) for row in rows}
         old = load_states(work, meters)
-        new = {meter: latest.next_state(old.get(meter), each.cells) for meter, each in meters.items()}
+        now_ms = time.time_ns() // 1_000_000
+        new = {meter: latest.next_state(old.get(meter), each.cells, now_ms) for meter, each in meters.items()}
         windows = self._clocks.stored(work, meters, old) if self._watches else {}
         waiting = {}
         if self._watches:
@@ -55,6 +57,6 @@ class Arrivals:
         if self._watches:
             found = [self._clocks.judged(work, meters, windows, new)]
             if self._by_arrival:
-                found.append(self._silences.ended(work, meters, old, new))
+                found.append(self._silences.ended(work, meters, old, new, now_ms))
             watch.write_alerts(work, outbox, found)
         return waiting
