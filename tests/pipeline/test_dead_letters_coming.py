@@ -43,11 +43,10 @@ def test_a_pipeline_with_a_backlog_ends_when_it_is_told_to_while_dead_letters_ke
         try:
             assert burying_began.wait(SECONDS)
             with running(settings, "pipeline", "pipeline", "run", "--only", "normalise,archive") as pipeline:
-                # A foreign record is told right before the dead letters are read, in the same round.
-                for number in (1, 2, 3):
-                    producer.produce(topics.READINGS, b"foreign")
-                    assert producer.flush(SECONDS) == 0
-                    until(lambda: pipeline.log.count(TOLD) == number, f"round {number}")  # noqa: B023
+                # Somebody else's record is told in the same round as the dead letters are read.
+                producer.produce(topics.READINGS, b"foreign")
+                assert producer.flush(SECONDS) == 0
+                until(lambda: TOLD in pipeline.log, "a round")
                 assert pipeline.stop() == 0, pipeline.log
             assert "the pipeline stops" in pipeline.log
         finally:

@@ -1,13 +1,14 @@
 """Tells of records in `readings` that `normalise` did not write: they are left out, which nobody should have to guess.
 
 It costs the readings nothing: Spark tells how many records a batch had, the job how many readings it took in. Only where
-the two differ, which a repeat after a restart can also make them, is the batch read once more.
+the two differ, which a repeat after a restart can also make them, is the batch read once more: one a minute at most.
 """
 
 import json
 import logging
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -24,6 +25,8 @@ from strom.streams import topics
 
 _EARLIEST = -2  # Spark's number for the first record that is there
 _REMEMBERED = 100  # batches, as many as Spark remembers
+_WAITING = 5  # batches that are to be read once more
+_APART_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -31,17 +34,30 @@ log = logging.getLogger(__name__)
 class Strangers:
     """The job notes what it `took`, whoever watches over the query lets it `look`: from different threads, if need be."""
 
-    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._spark = spark
         self._settings = settings
         self._taken: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+        self._differing: deque[Mapping[str, Any]] = deque(
+            maxlen=_WAITING
+        )  # where those batches begin and end
+        self._clock = clock
+        self._next = float("-inf")
         self._log = RateLimitedLog(log)
 
     def took(self, batch_id: int, count: int) -> None:
         self._taken.append((batch_id, count))
 
     def look(self, query: StreamingQuery) -> None:
-        """One line for each batch since the last look that had records of somebody else."""
+        """A line where a batch since the last look had records of somebody else."""
+        self._compare(query)
+        if self._differing and self._clock() >= self._next:
+            self._next = self._clock() + _APART_SECONDS
+            self._tell(self._differing.popleft())
+
+    def _compare(self, query: StreamingQuery) -> None:
         if not self._taken:
             return
         taken = dict(self._taken.copy())
@@ -52,7 +68,7 @@ class Strangers:
                 continue
             self._forget(batch)
             if records != taken[batch]:
-                self._tell(progress["sources"][0])
+                self._differing.append(progress["sources"][0])
 
     def _forget(self, upto: int) -> None:
         while self._taken and self._taken[0][0] <= upto:

@@ -30,7 +30,7 @@ class Ticks:
             if self._side is not None and self._watermark.side_ms is not None:
                 self._side.expire(self._watermark.side_ms)
             if self._store is not None and queries.store is not None:
-                self._store.strangers.look(queries.store)
                 self._store.tick(self._watermark.readings_ms)
+                self._store.strangers.look(queries.store)
         except StromError as error:
             log.warning("what time alone tells is told later: %s", error)
