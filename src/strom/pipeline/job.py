@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
 from strom.pipeline.connect_server import connect_options, connect_server
-from strom.pipeline.ending import FINISH_SECONDS, let_finish, reason_of
+from strom.pipeline.ending import end_work, let_finish, reason_of, stop_all
 from strom.pipeline.lake.upkeep import keep_up
 from strom.pipeline.positions import Queries
 from strom.pipeline.queries import Trigger, refuse_if_away, start_normalise, start_side, start_store
@@ -140,9 +140,7 @@ class Pipeline:
         for each in (kept_side, kept_store):
             if each is not None and each.query is not None:
                 let_finish(each.query)
-        ticking.join(FINISH_SECONDS)
-        if store is not None and kept_store is not None and kept_store.query is not None:
-            store.strangers.look(kept_store.query)
+        end_work(spark, ticking)
 
     def _main_queries(
         self, spark: SparkSession, store: StoreJob | None
@@ -233,8 +231,7 @@ class Pipeline:
         try:
             yield job
         finally:
-            for query in spark.streams.active:
-                query.stop()
+            stop_all(spark)
             if job is not None:
                 job.close()
 

@@ -13,6 +13,7 @@ from strom.settings import Settings
 
 # Wide projections become long methods, which the JVM would leave interpreted, several times slower.
 _JAVA_OPTIONS = "-XX:-DontCompileHugeMethods"
+STOP_SECONDS = 20  # that a query may take to end once it is stopped
 # Rows make much garbage that dies at once, and the default collector goes through the whole heap for it again and again.
 _COLLECTOR = "-XX:+UseParallelGC"
 _CHOSEN_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
@@ -66,6 +67,8 @@ def build_session(
         .config("spark.sql.shuffle.partitions", str(settings.kafka.partitions))
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
         .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        # A batch that waits for somebody else's work must not hold up the stop for ever; it is taken again after a start.
+        .config("spark.sql.streaming.stopTimeout", f"{STOP_SECONDS}s")
         # Keys that come twice in a message: the last one counts, as in every JSON reader.
         .config("spark.sql.mapKeyDedupPolicy", "LAST_WIN")
         .config(

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.backoff import Backoff
 from strom.errors import StromError
-from strom.pipeline.ending import reason_of
+from strom.pipeline.ending import first_line, reason_of
 
 MOST_FAILURES = 6  # in a row
 STABLE_SECONDS = 120.0  # a run that lasted this long was a good one
@@ -77,7 +77,7 @@ class SupervisedQuery:
         except StromError as error:
             self._back_off("could not be started", str(error))
         except Exception as error:  # whatever Spark raises, or the way to it
-            self._count_failure("could not be started", _first_line(error))
+            self._count_failure("could not be started", first_line(error))
         else:
             if again:
                 log.info("the query %s is started again", self._name)
@@ -100,7 +100,3 @@ class SupervisedQuery:
         pause = self._backoff.next()
         self._restart_at = self._clock() + pause
         log.warning("the query %s %s (%s); it is started again in %.1f s", self._name, what, reason, pause)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
-from strom.pipeline.ending import FINISH_SECONDS, let_finish
+from strom.pipeline.ending import FINISH_SECONDS, let_finish, stop_query
 from strom.pipeline.quiet import hush_pyspark
 from strom.pipeline.sql.live import LiveQuery, Wish
 from strom.pipeline.sql.query_files import QueryFile, query_paths, read_query, refuse_no_folder
@@ -160,5 +160,5 @@ class UserQueries:
 def _end(entry: _Entry, seconds: float = FINISH_SECONDS) -> None:
     if entry.query is not None:
         let_finish(entry.query, seconds)
-        entry.query.stop()
+        stop_query(entry.query)
         entry.query = None
