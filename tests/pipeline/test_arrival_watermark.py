@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from strom.errors import StromError
+from strom.pipeline import arrival_watermark
 from strom.pipeline.arrival_watermark import ArrivalWatermark
 from strom.pipeline.positions import Queries
 from strom.pipeline.queries import source
@@ -41,19 +42,23 @@ def test_it_is_the_time_of_a_probe_whose_records_have_all_become_something(setti
     put(settings, topics.RAW, 2, "", "")
     watermark = ArrivalWatermark(settings)
     watermark.advance(100, NOTHING_RUNS)
+    put(settings, topics.RAW, 1, "")  # of later probes, which do not overtake
     take_in(settings, 0, 2)
     put(settings, topics.DEAD_LETTER, 1, "sma-kafka/2/0", "somewhere/2/9", "no origin")
     watermark.advance(200, NOTHING_RUNS)
     assert watermark.readings_ms is None
     put(settings, topics.DEAD_LETTER, 3, "sma-kafka/2/1")
-    put(settings, topics.RAW, 1, "")  # what comes later is of a later probe
 
     def is_through() -> bool:
         watermark.advance(300, NOTHING_RUNS)
         return watermark.readings_ms is not None
 
     until(is_through, "the last dead letter is seen")
+    for _ in range(3):
+        watermark.advance(300, NOTHING_RUNS)
     assert watermark.readings_ms == 100
+    take_in(settings, 1, 0)
+    until(lambda: reaches(watermark, 300), "all that were under way are through")
 
 
 def test_it_moves_on_while_records_keep_coming_on_one_partition_and_another_is_idle(
@@ -157,7 +162,6 @@ def test_what_waits_on_the_side_or_in_readings_holds_it_back(
             running[topic] = started(topic)
             until(lambda now=now: reaches(watermark, now, queries()), "the record is taken in")  # type: ignore[misc]
         put(settings, topics.RAW, 2, "")
-        put(settings, topics.READINGS, 2, "sma-kafka/2/0")
         for _ in range(3):
             watermark.advance(30, queries())
         assert (watermark.readings_ms or 0) < 30
@@ -195,3 +199,61 @@ def test_a_mark_of_another_topic_or_of_one_made_anew_hides_no_other(
         until(lambda: reaches(watermark, 2, queries), "the reading is in the lake")
     finally:
         store.stop()
+
+
+def test_readings_tell_of_raw_records_before_the_lake_does(
+    settings: Settings, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Only the last of each partition are read, and not before the query has them is anything through."""
+    writer = source(spark, settings, topics.READINGS).writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(tmp_path / "store"))
+    store = writer.start()
+    watermark, queries = ArrivalWatermark(settings), Queries(None, None, store)
+    try:
+        until(lambda: reaches(watermark, 1, queries), "empty topics are taken in")
+        store.stop()
+        put(settings, topics.RAW, 0, "", "")
+        put(settings, topics.READINGS, 3, *(f"{topics.RAW}/0/{number}" for number in (0, 1)))
+        for _ in range(5):
+            watermark.advance(2, queries)
+        assert watermark.readings_ms == 1
+        store = writer.start()
+        queries = Queries(None, None, store)
+        until(lambda: reaches(watermark, 2, queries), "the readings are taken in")
+    finally:
+        store.stop()
+
+
+def test_many_probes_are_under_way_and_all_are_through_at_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of those that are too many the newest is followed."""
+    monkeypatch.setattr(arrival_watermark, "_MOST_PROBES", 4)
+    put(settings, topics.RAW, 0, "")
+    watermark = ArrivalWatermark(settings)
+    for now in range(1, 11):
+        watermark.advance(now, NOTHING_RUNS)
+        assert watermark.readings_ms is None
+    take_in(settings, 0, 0)
+    until(lambda: reaches(watermark, 11), "the last probe is through")
+
+
+def test_a_watermark_that_stands_still_is_told_once_a_minute(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(settings, topics.RAW, 2, "", "")
+    seconds = [0.0]
+    watermark = ArrivalWatermark(settings, clock=lambda: seconds[0])
+    take_in(settings, 2, 0)
+
+    def told(at: float) -> int:
+        seconds[0] = at
+        watermark.advance(1, NOTHING_RUNS)
+        return caplog.text.count("have not been judged for")
+
+    until(lambda: told(0) or "at 1 of 2" in watermark._raw.lack, "the first reading is seen")
+    assert [told(at) for at in (1, 150, 181, 200, 240, 242)] == [0, 0, 1, 1, 1, 2]
+    assert "for 3 min: normalise has still to take in sma-kafka/2 (at 1 of 2)" in caplog.text
+    take_in(settings, 2, 1)
+    until(lambda: told(243) == 2 and watermark.readings_ms, "the watermark moves on")
+    assert told(2_000) == 2

@@ -3,13 +3,15 @@
 Nothing is ever "caught up" while meters send. So a probe notes where the raw topic ends at some moment, and follows the
 records before those ends through the pipeline: each becomes a reading, a dead letter, or waits in the side topic; then what
 the side query has made of it, and what the lake takes from `readings`. When all of it is through, the moment of the probe
-is the watermark, and the next probe begins. A partition in which nothing comes is through at once, one that is behind
-holds the watermark back.
+is the watermark. A probe begins at every look and many are under way at once, so that a meter that is silent waits for
+the pipeline once. A partition in which nothing comes is through at once, one that is behind holds the watermark back.
 """
 
+import logging
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaException
 
@@ -23,16 +25,52 @@ from strom.streams.admin import admin_client
 _OUTAGE_SECONDS = (
     30.0  # behind an outage of Kafka: what the doors still hold has arrived, but is not in the raw topic
 )
+_MOST_PROBES = 64  # that wait in one stage
+_STILL_SECONDS = 180.0  # without any progress: longer than a batch
+_TELL_SECONDS = 60.0
+_NAMED = 3  # partitions, of those that are behind
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Probe:
-    """`at_ms`: its moment. The ends that are to be reached, each noted when those before it were."""
+class _Stage:
+    """Probes that wait until a topic is through up to the ends that each has noted: moments in epoch ms, the oldest first."""
 
-    at_ms: int
-    raw: Offsets
-    side: Offsets | None = None
-    readings: Offsets | None = None
+    topic: str
+    taker: str  # who is to take these records in
+    waiting: deque[tuple[int, Offsets]] = field(default_factory=deque)
+    found: Offsets = field(default_factory=dict)  # how far it was at the last look
+
+    def add(self, at_ms: int, ends: Offsets) -> None:
+        """Where too many wait, in the place of the last one: the older ones are through sooner."""
+        if len(self.waiting) >= _MOST_PROBES:
+            self.waiting.pop()
+        self.waiting.append((at_ms, ends))
+
+    def look(self, found: Offsets | None) -> int | None:
+        """The newest moment that is through, if any is; those before it are so with it. None: nobody takes it in."""
+        self.found = found or {}
+        for place in reversed(range(len(self.waiting))):
+            at_ms, ends = self.waiting[place]
+            if found is None or reached(found, ends):
+                for _ in range(place + 1):
+                    self.waiting.popleft()
+                return at_ms
+        return None
+
+    @property
+    def lack(self) -> str:
+        """What the oldest probe waits for; nothing if none does."""
+        if not self.waiting:
+            return ""
+        behind = [
+            f"{self.topic}/{part} (at {at} of {end})"
+            for part, end in sorted(self.waiting[0][1].items())
+            if (at := self.found.get(part, 0)) < end
+        ]
+        more = f" and {len(behind) - _NAMED} partitions more" if len(behind) > _NAMED else ""
+        return f"{self.taker} has still to take in {', '.join(behind[:_NAMED])}{more}"
 
 
 class ArrivalWatermark:
@@ -53,9 +91,13 @@ class ArrivalWatermark:
         self.readings_ms: int | None = None
         self._settings = settings
         self._client = admin_client(settings)
-        self._raw = RawProgress(settings, self._client, seen_aside)
-        self._probe: _Probe | None = None
+        self._progress = RawProgress(settings, self._client, seen_aside)
+        self._passed: Offsets = {}  # of the raw topic, as of the last look
+        self._raw = _Stage(topics.RAW, "normalise")
+        self._side = _Stage(topics.SIDE, "the side query")
+        self._readings = _Stage(topics.READINGS, "the query on readings")
         self._pause_until = float("-inf")
+        self._still = _Still(clock)
 
     def advance(self, now_ms: int, queries: Queries) -> None:
         """Raises StromError while Kafka or Postgres is away."""
@@ -64,26 +106,47 @@ class ArrivalWatermark:
         try:
             self._advance(now_ms, queries)
         except (StromError, KafkaException):
-            self._probe = None
+            for stage in (self._raw, self._side, self._readings):
+                stage.waiting.clear()
             self._pause_until = self._clock() + _OUTAGE_SECONDS
+            self._still.note(None, "")
             raise
+        lacks = (stage.lack for stage in (self._readings, self._side, self._raw))
+        self._still.note(self.readings_ms, next(filter(None, lacks), ""))
 
     def _advance(self, now_ms: int, queries: Queries) -> None:
-        probe = self._probe = self._probe or _Probe(now_ms, self._ends(topics.RAW))
-        if probe.side is None and reached(self._raw.passed(queries), probe.raw):
-            probe.side = self._ends(topics.SIDE)
-        if probe.side is None:
-            return
-        if probe.readings is None and (
-            queries.side is None or reached(position(queries.side, topics.SIDE), probe.side)
-        ):
-            self.side_ms = probe.at_ms
-            probe.readings = self._ends(topics.READINGS)
-        if probe.readings is None:
-            return
-        if queries.store is None or reached(position(queries.store, topics.READINGS), probe.readings):
-            self.readings_ms = probe.at_ms
-            self._probe = None
+        """Each stage's ends are noted when those before it are through."""
+        self._raw.add(now_ms, self._ends(topics.RAW))
+        # What the last look told: others of the same raw partition may have been on their way to other partitions then.
+        passed, self._passed = self._passed, self._progress.passed(queries)
+        if (through := self._raw.look(passed)) is not None:
+            self._side.add(through, self._ends(topics.SIDE))
+        side = None if queries.side is None else position(queries.side, topics.SIDE)
+        if (through := self._side.look(side)) is not None:
+            self.side_ms = through
+            self._readings.add(through, self._ends(topics.READINGS))
+        store = None if queries.store is None else position(queries.store, topics.READINGS)
+        if (through := self._readings.look(store)) is not None:
+            self.readings_ms = through
 
     def _ends(self, topic: str) -> Offsets:
         return {number: end for (_, number), end in ends_of(self._settings, self._client, topic).items()}
+
+
+class _Still:
+    """Warns once a minute while the watermark and what it waits for stand still; in a backlog the latter moves."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._state: tuple[int | None, str] = None, ""
+        self._since = clock()
+        self._next = float("-inf")
+
+    def note(self, watermark_ms: int | None, lack: str) -> None:
+        now, state = self._clock(), (watermark_ms, lack)
+        if state != self._state or not lack:
+            self._state, self._since = state, now
+        elif now - self._since >= _STILL_SECONDS and now >= self._next:
+            self._next = now + _TELL_SECONDS
+            minutes = (now - self._since) / 60
+            log.warning("silences and missing parts have not been judged for %.0f min: %s", minutes, lack)
