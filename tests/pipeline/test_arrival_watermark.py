@@ -125,7 +125,11 @@ def test_while_kafka_is_away_nothing_is_known_and_some_time_after(servers: Stack
     put(settings, topics.RAW, 1, "")
     take_in(settings, 1, 0)
     seconds = [0.0]
-    watermark = ArrivalWatermark(settings, clock=lambda: seconds[0])
+    watermark = ArrivalWatermark(settings, clock=lambda: seconds[0], first_pause=30.0)
+    seconds[0] = 29.9  # the doors may have just begun, too
+    for _ in range(5):
+        assert not reaches(watermark, 1)
+    seconds[0] = 30.0
     until(lambda: reaches(watermark, 1), "the record is in the lake")
     servers.halt("kafka")
     with pytest.raises(StromError):
@@ -134,7 +138,7 @@ def test_while_kafka_is_away_nothing_is_known_and_some_time_after(servers: Stack
     servers.await_ready("kafka")
     watermark.advance(3, NOTHING_RUNS)
     assert watermark.readings_ms == 1
-    seconds[0] = 30.0
+    seconds[0] = 60.0
     until(lambda: reaches(watermark, 4), "an answer of the Kafka that is back")
 
 

@@ -22,9 +22,9 @@ from strom.settings import Settings
 from strom.streams import topics
 from strom.streams.admin import admin_client
 
-_OUTAGE_SECONDS = (
-    30.0  # behind an outage of Kafka: what the doors still hold has arrived, but is not in the raw topic
-)
+# Behind an outage of Kafka: what the doors still hold has arrived, but is not in the raw topic. At a start they may have just
+# begun as well, and whoever sends has yet to find them.
+OUTAGE_SECONDS = 30.0
 _MOST_PROBES = 64  # that wait in one stage
 _STILL_SECONDS = 180.0  # without any progress: longer than a batch
 _TELL_SECONDS = 60.0
@@ -84,8 +84,9 @@ class ArrivalWatermark:
         settings: Settings,
         seen_aside: Callable[[], Offsets] = dict,
         clock: Callable[[], float] = time.monotonic,
+        first_pause: float = 0.0,
     ) -> None:
-        """`seen_aside`: the last raw offsets that the side query has seen."""
+        """`seen_aside`: the last raw offsets that the side query has seen. `first_pause`: seconds before the first probe."""
         self._clock = clock
         self.side_ms: int | None = None
         self.readings_ms: int | None = None
@@ -96,7 +97,7 @@ class ArrivalWatermark:
         self._raw = _Stage(topics.RAW, "normalise")
         self._side = _Stage(topics.SIDE, "the side query")
         self._readings = _Stage(topics.READINGS, "the query on readings")
-        self._pause_until = float("-inf")
+        self._pause_until = clock() + first_pause
         self._still = _Still(clock)
 
     def advance(self, now_ms: int, queries: Queries) -> None:
@@ -108,7 +109,7 @@ class ArrivalWatermark:
         except (StromError, KafkaException):
             for stage in (self._raw, self._side, self._readings):
                 stage.waiting.clear()
-            self._pause_until = self._clock() + _OUTAGE_SECONDS
+            self._pause_until = self._clock() + OUTAGE_SECONDS
             self._still.note(None, "")
             raise
         lacks = (stage.lack for stage in (self._readings, self._side, self._raw))

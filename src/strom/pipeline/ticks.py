@@ -6,7 +6,7 @@ Both are told as of the arrival watermark, not as of the clock: what arrived bef
 import logging
 
 from strom.errors import StromError
-from strom.pipeline.arrival_watermark import ArrivalWatermark
+from strom.pipeline.arrival_watermark import OUTAGE_SECONDS, ArrivalWatermark
 from strom.pipeline.positions import Queries
 from strom.pipeline.side_job import SideJob
 from strom.pipeline.store_job import StoreJob
@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 class Ticks:
     def __init__(self, settings: Settings, store: StoreJob | None, side: SideJob | None) -> None:
         self._store, self._side = store, side
-        self._watermark = ArrivalWatermark(settings, dict if side is None else side.seen)
+        seen = dict if side is None else side.seen
+        self._watermark = ArrivalWatermark(settings, seen, first_pause=OUTAGE_SECONDS)
 
     def tick(self, now_ms: int, queries: Queries) -> None:
         """What cannot be told now can wait until Postgres and Kafka are there again."""
