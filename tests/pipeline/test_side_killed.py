@@ -75,7 +75,7 @@ def test_a_message_whose_last_part_comes_after_a_kill_is_one_reading_and_what_ne
             until(lambda: len(readings(settings)) == 2, "both readings", SECONDS)
         hasty = settings.model_copy(update={"parts": PartsSettings(wait_seconds=1)})
         with running(hasty, "pipeline", *WORDS):
-            until(lambda: records(settings, topics.DEAD_LETTER), "the dead letters", SECONDS)
+            until(lambda: records(settings, topics.DEAD_LETTER), "the dead letters", 3 * SECONDS)
         letters = records(settings, topics.DEAD_LETTER)
         assert readings(settings) == [(b"first", topics.WAY_PARTS), (b"second", topics.WAY_PARTS)]
     assert [(letter.value, letter.header(topics.HEADER_REASON)) for letter in letters] == [
