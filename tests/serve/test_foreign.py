@@ -1,7 +1,9 @@
 """Records and rows that nobody should have written: the page counts them, passes them over and goes on."""
 
+import asyncio
 import json
 import re
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,13 +12,17 @@ import psycopg
 import pytest
 from confluent_kafka import Producer
 
+from strom.domain.values import NAME_LENGTH, NUL
+from strom.serve.live import LiveState
 from strom.serve.records import ForeignRecord, ForeignRecords, live_reading
+from strom.serve.service import Service
 from strom.settings import Settings
 from strom.store.schema import connect
 from strom.streams.topics import READINGS
-from tests.hostile import put_header_without_a_name
-from tests.serve.feeder import reading
+from tests.hostile import VALUES, hostile, put, put_header_without_a_name
+from tests.serve.feeder import Feeder, reading
 from tests.serve.running import Page, at_port, free_port, serving
+from tests.serve.test_tasks import running, seen
 from tests.waiting import until
 
 Unique = Callable[[str], str]
@@ -43,6 +49,9 @@ FOREIGN: dict[str, bytes | None] = {
     "a meter that is a list": with_field("meter", '["a"]'),
     "a meter that is null": with_field("meter", "null"),
     "a meter without a name": with_field("meter", '""'),
+    "a meter with NUL": with_field("meter", '"a\\u0000b"'),
+    "a meter of 201 characters": with_field("meter", f'"{"x" * 201}"'),
+    "a meter of 10,000 characters": with_field("meter", f'"{"x" * 10_000}"'),
     "no meter": json.dumps({"at": "2026-11-15T20:15:00Z", "received": "2026-11-15T20:15:00Z"}).encode(),
     "a power beyond a double": with_field("import_w", "1e999"),
     "a power far too large": with_field("import_w", "1e300"),
@@ -78,6 +87,21 @@ def test_each_kind_is_refused_with_a_reason(kind: str) -> None:
     if value is not None:
         with pytest.raises(ForeignRecord, match=r"\w"):
             live_reading(value, live_reading(with_field("v", "1")).received_ms)
+
+
+def test_of_hostile_records_only_meters_that_the_pipeline_would_take_reach_the_live_state() -> None:
+    now_ms = round(time.time() * 1000)
+    live = LiveState(lambda meter: (3, 90))
+    for each in hostile(READINGS):
+        with suppress(ForeignRecord):
+            live.take(live_reading(each.value or b"", now_ms))
+    assert {"hostile", "x"} <= set(live.meters)
+    assert [name for name in live.meters if not 1 <= len(name) <= NAME_LENGTH or NUL in name] == []
+
+
+def test_the_longest_name_that_the_pipeline_takes_is_taken() -> None:
+    name = "ä" * NAME_LENGTH
+    assert live_reading(with_field("meter", f'"{name}"')).meter == name
 
 
 def test_a_reading_is_read_without_changing_it() -> None:
@@ -129,6 +153,34 @@ def test_good_readings_between_foreign_ones_arrive(page: Page, stack: Settings, 
 
 
 @pytest.mark.stack
+def test_after_hostile_records_rows_and_alerts_are_still_read_from_postgres(
+    stack: Settings, feeder: Feeder, unique: Unique, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "strom.serve.service._MASTER_ROUNDS", 1
+    )  # each round asks with all meters known by then
+    service, live, stored = Service(stack), unique("live"), unique("stored")
+
+    async def scenario() -> None:
+        await seen(lambda: service.health().status == "ok")
+        await asyncio.to_thread(put, stack, READINGS, hostile(READINGS))
+        await asyncio.to_thread(feeder.send, reading(live, net_w=42))
+        await seen(lambda: live in service.state.meters)
+        await asyncio.to_thread(store, stack, stored)
+        await asyncio.to_thread(feeder.alert, stored, stored)
+        await seen(lambda: stored in service.state.meters and len(service.alerts.open(stored)) == 1)
+        health = service.health()
+        assert (health.status, health.postgres.state) == ("ok", "connected")
+        assert health.foreign_records > len(VALUES)
+
+    try:
+        running(service, scenario)
+    finally:
+        feeder.withdraw(stored)
+        forget(stack, stored)
+
+
+@pytest.mark.stack
 def test_good_rows_between_foreign_ones_are_shown(stack: Settings, tmp_path: Path, unique: Unique) -> None:
     mark = unique("row")
     foreign = [
@@ -159,5 +211,17 @@ def test_good_rows_between_foreign_ones_are_shown(stack: Settings, tmp_path: Pat
             assert health["foreign_records"] >= counted[0] - 1
             assert page.get("/api/v1/meters", q=mark).json()["total"] == 1
     finally:
-        with connect(stack.postgres_url) as connection:
-            connection.execute("DELETE FROM readings_latest WHERE meter LIKE %s", (f"{mark}%",))
+        forget(stack, mark)
+
+
+def store(stack: Settings, meter: str) -> None:
+    with connect(stack.postgres_url) as connection:
+        connection.execute(
+            "INSERT INTO readings_latest (meter, at, received, reading) VALUES (%s, now(), now(), %s::jsonb)",
+            (meter, json.dumps(reading(meter, net_w=7))),
+        )
+
+
+def forget(stack: Settings, mark: str) -> None:
+    with connect(stack.postgres_url) as connection:
+        connection.execute("DELETE FROM readings_latest WHERE meter LIKE %s", (f"{mark}%",))

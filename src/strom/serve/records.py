@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from strom.domain.reading import Reading
-from strom.domain.values import AHEAD_SECONDS, EARLIEST_SECONDS
+from strom.domain.values import AHEAD_SECONDS, EARLIEST_SECONDS, NAME_LENGTH, NUL
 from strom.serve.curve import Power
 
 LOG = logging.getLogger("strom.page")
@@ -55,7 +55,8 @@ def live_reading(
     try:
         reading: Any = orjson.loads(body) if isinstance(body, bytes) else body
         meter = reading["meter"]
-        if type(meter) is not str or not meter:
+        # As the pipeline judges it: what it refuses is in no table, and Postgres cannot even be asked for a NUL.
+        if type(meter) is not str or not 1 <= len(meter) <= NAME_LENGTH or NUL in meter:
             raise ForeignRecord("`meter` is not a name")
         # A time without a zone is refused by the subtraction.
         at_ms = (datetime.fromisoformat(reading["at"]) - _EPOCH) // _MILLISECOND

@@ -167,7 +167,9 @@ class Reads:
             with self._connection() as connection:
                 return _fetch(connection, query, values)
         except psycopg.Error as error:
-            if error.sqlstate is not None and not isinstance(error, psycopg.errors.AdminShutdown):
+            # A DataError without a state comes from the driver, which could not send the values.
+            told = error.sqlstate is not None and not isinstance(error, psycopg.errors.AdminShutdown)
+            if told or isinstance(error, psycopg.DataError):
                 raise unanswered(error) from None
         # The server was restarted under an idle connection: ask once more on a new one.
         self.close()
