@@ -1,8 +1,11 @@
-"""A Kafka that is away or has no room left, for servers that the test may spoil."""
+"""A Kafka that is away or has no room left, a Postgres that hangs, for servers that the test may spoil."""
 
+import os
 import resource
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from strom.stack.supervisor import Stack
 
@@ -30,3 +33,21 @@ def halted(servers: Stack) -> Iterator[None]:
     finally:
         servers.resume("kafka")
         servers.await_ready("kafka")
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """The process and its children hang while the block lasts: what connects is accepted by the system, and nobody answers."""
+    os.kill(pid, signal.SIGSTOP)  # first, so that it has no new children
+    children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    _signal(children, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        _signal([*children, pid], signal.SIGCONT)
+
+
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)

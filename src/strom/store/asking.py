@@ -11,13 +11,14 @@ from strom.store.schema import connect
 
 # Where no pipeline has run, the functions are missing, too.
 NO_TABLES = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction)
+_STATEMENT_SECONDS = 30.0
 
 
 @contextmanager
 def asking(url: str) -> Iterator[psycopg.Connection]:
-    """A connection for one question."""
+    """A connection for one question, whose answer may take half a minute."""
     try:
-        with connect(url) as connection:
+        with connect(url, statement_seconds=_STATEMENT_SECONDS) as connection:
             yield connection
     except psycopg.Error as error:
         raise unanswered(error) from None

@@ -21,6 +21,7 @@ from strom.store.schema import connect, ensure_schema
 # The first half of the key of an outlet's lock, the second is made of its name.
 OUTLET_LOCK = 7_357_602
 _LONGEST_ERROR = 500
+_STATEMENT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class Deliveries:
     def _asking(self) -> Iterator[psycopg.Connection]:
         if self._connection is None or self._connection.closed:
             self.close()
-            self._connection = connect(self._url)
+            self._connection = connect(self._url, statement_seconds=_STATEMENT_SECONDS)
             self._connection.autocommit = True
         try:
             yield self._connection

@@ -15,12 +15,13 @@ from psycopg.rows import dict_row
 
 from strom.domain.statistics import QUANTITIES
 from strom.store.asking import asking, unanswered
+from strom.store.connection import Unanswered
 from strom.store.mark_tables import LAKE
 from strom.store.schema import connect
 
 _IDLE = 4
 _ROWS = 1000
-_STATEMENT_TIMEOUT_MS = 10_000
+_STATEMENT_SECONDS = 10.0
 
 Row = dict[str, Any]
 
@@ -167,9 +168,9 @@ class Reads:
             with self._connection() as connection:
                 return _fetch(connection, query, values)
         except psycopg.Error as error:
-            # A DataError without a state comes from the driver, which could not send the values.
-            told = error.sqlstate is not None and not isinstance(error, psycopg.errors.AdminShutdown)
-            if told or isinstance(error, psycopg.DataError):
+            if not _may_be_restarted(error):
+                if isinstance(error, Unanswered):
+                    self.close()  # the idle ones would hang as well
                 raise unanswered(error) from None
         # The server was restarted under an idle connection: ask once more on a new one.
         self.close()
@@ -195,14 +196,20 @@ class Reads:
             raise
 
     def _open(self) -> psycopg.Connection[Row]:
-        plain = connect(self._url)
+        plain = connect(self._url, statement_seconds=_STATEMENT_SECONDS)
         plain.autocommit = True
         plain.read_only = True
         connection: psycopg.Connection[Row] = plain  # type: ignore[assignment]
         connection.row_factory = dict_row
-        connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
         connection.execute("SET jit = off")  # compiling for every month takes longer than most answers
         return connection
+
+
+def _may_be_restarted(error: psycopg.Error) -> bool:
+    """Whether the server has ended the connection without a word, or with one about its own end."""
+    if isinstance(error, psycopg.DataError | Unanswered):
+        return False  # the driver could not send the values; the server is there and hangs
+    return error.sqlstate is None or isinstance(error, psycopg.errors.AdminShutdown)
 
 
 def _fetch(connection: psycopg.Connection[Row], query: str, values: Row) -> list[Row]:
