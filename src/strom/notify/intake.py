@@ -53,16 +53,18 @@ class Intake:
         ready = on_ready
         while not self._stopping.is_set():
             began = time.monotonic()
-            try:
-                with ExitStack() as opened:
+            pause = 0.0
+            with ExitStack() as opened:
+                try:
                     self._open(opened)
                     ready()
                     ready = _nothing  # once is enough
                     self._follow()
-            except Exception as error:
-                if time.monotonic() - began >= STABLE_SECONDS:
-                    backoff.reset()
-                self._stopping.wait(self._failed(error, backoff.next()))
+                except Exception as error:  # told before the consumer is closed, which may take long
+                    if time.monotonic() - began >= STABLE_SECONDS:
+                        backoff.reset()
+                    pause = self._failed(error, backoff.next())
+            self._stopping.wait(pause)
         self._deliveries.close()
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 It reads about an hour back, commits nothing and heals by itself. It does not know what becomes of a reading.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -14,14 +15,17 @@ from strom.serve.curve import WINDOW_MS
 from strom.serve.records import ForeignRecord, ForeignRecords, LiveReading, live_reading
 from strom.settings import Settings
 from strom.streams.client import common_config, error_of
+from strom.streams.closing import close_later, close_within
 from strom.streams.record import headers_of
 from strom.streams.topics import HEADER_PUBLISHED, READINGS
 
+LOG = logging.getLogger("strom.page")
 BATCH = 2000
 MOST_BACKLOG = 2_000_000  # records read at start at most, over all partitions
 _PROBE_SECONDS = 3.0
 _ANSWER_SECONDS = 5.0
 _RETRY_SECONDS = 1.0
+_WHAT = "the page's consumer"
 
 Batch = list[LiveReading]
 
@@ -63,8 +67,10 @@ class Follower:
                 except KafkaException as error:
                     self._line(False, error_of(error).str())
                     self._stopping.wait(_RETRY_SECONDS)
-        finally:
-            consumer.close()
+        except BaseException:
+            close_later(_WHAT, consumer.close, LOG)  # the error is told first
+            raise
+        close_within(_WHAT, consumer.close, LOG)
 
     def _step(self, consumer: Consumer) -> None:
         if time.monotonic() - self._probed > _PROBE_SECONDS:

@@ -8,6 +8,7 @@ Others that come and go may cost a holder its place in the group for a moment. E
 its own before anything else: one that is back, and finds its token, goes on, since nobody has held the lease meanwhile.
 """
 
+import logging
 import threading
 import time
 import uuid
@@ -19,7 +20,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from strom.errors import StromError
 from strom.settings import Settings
 from strom.streams.client import UNREACHABLE, common_config, error_of, no_answer
+from strom.streams.closing import close_within
 
+LOG = logging.getLogger("strom.streams")
 SESSION_SECONDS = 20.0
 SAFE_SECONDS = SESSION_SECONDS / 2
 WAIT_SECONDS = SESSION_SECONDS + 10.0  # longer than a holder that was killed is remembered
@@ -35,6 +38,7 @@ class Lease:
         self._place = TopicPartition(topic, 0)
         self._busy = busy
         self._ended = threading.Event()
+        self._name = name
         self._consumer = Consumer(_config(settings, name))
         self._one = threading.Lock()  # the consumer is asked by one thread at a time
         self._token = uuid.uuid4().hex
@@ -61,7 +65,7 @@ class Lease:
         self._ended.set()
         if self._pulse.is_alive():
             self._pulse.join()
-        self._consumer.close()
+        close_within(f"the lease {self._name}", self._consumer.close, LOG)
 
     def check(self) -> None:
         """Ask the coordinator whether this is still the holder; raises StromError if not."""

@@ -1,5 +1,6 @@
 """Reads single records by their place in a topic, for whoever has noted where they are."""
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 
@@ -7,8 +8,10 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from strom.settings import Settings
 from strom.streams.client import ANSWER_SECONDS, common_config, no_answer
+from strom.streams.closing import close_within
 from strom.streams.record import Record, record_of
 
+LOG = logging.getLogger("strom.streams")
 _POLL_SECONDS = 0.2
 _AHEAD_KBYTES = 4096  # fetched and not asked for yet
 
@@ -39,7 +42,7 @@ class Places:
                 yield record
 
     def close(self) -> None:
-        self._consumer.close()
+        close_within("a reader of single records", self._consumer.close, LOG)
 
     def _next(self, partition: int) -> Record | None:
         deadline = time.monotonic() + ANSWER_SECONDS

@@ -3,6 +3,7 @@
 It hands out one record at a time, as it lies, and does not know what its reader makes of it.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 
@@ -20,10 +21,12 @@ from strom.streams.client import (
     passes,
     refused,
 )
+from strom.streams.closing import close_later, close_within
 from strom.streams.offsets import Partition
 from strom.streams.reach import Reach
 from strom.streams.record import Record, record_of
 
+LOG = logging.getLogger("strom.streams")
 _SEEK_SECONDS = 10.0
 _SEEK_PAUSE = 0.05
 _COMMITTED_SECONDS = 60.0  # a broker may take so long to come back
@@ -53,12 +56,16 @@ class Subscription:
             self._reach.measure()
             self._join(self._reach.partitions)
         except BaseException:
-            self._client.close()
+            close_later(self._name, self._client.close, LOG)
             raise
 
     def close(self) -> None:
-        """What was stored is committed."""
-        self._client.close()
+        """What was stored is committed; a client that does not close is given up."""
+        close_within(self._name, self._client.close, LOG)
+
+    @property
+    def _name(self) -> str:
+        return "a consumer" if self._group is None else f"a consumer of the group {self._group}"
 
     def poll(self, seconds: float) -> Record | None:
         """The next record, if one comes within this time; raises what a person can mend."""
