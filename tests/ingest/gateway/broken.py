@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import confluent_kafka
 
 from strom.cli.main import main
-from strom.ingest.gateway import consumer_closer, daemon_threads, fetching, instance, run
+from strom.ingest.gateway import daemon_threads, fetching, instance, run
 from strom.ingest.gateway.producers import Producers
 from strom.ingest.gateway.users import Users
 from strom.ingest.gateway.writers import Writers
+from strom.streams import closing
 
 Result = TypeVar("Result")
 WHAT = sys.argv.pop(1)
@@ -45,7 +46,7 @@ class ConsumerThatBlocks(confluent_kafka.Consumer):
 
 
 def main_of_test() -> None:
-    consumer_closer.CLOSE_SECONDS = daemon_threads.GRACE_SECONDS = 2.0
+    closing.CLOSE_SECONDS = daemon_threads.GRACE_SECONDS = 2.0
     match WHAT:
         case "close" | "poll" | "commit":
             setattr(ConsumerThatBlocks, WHAT, unless_broken(getattr(confluent_kafka.Consumer, WHAT), block))

@@ -25,7 +25,8 @@ def test_whoever_comes_while_kafka_is_asked_waits_for_an_answer_to_a_later_quest
     monkeypatch.setattr(module, "all_topics", slow_answer)
 
     async def run() -> list[int]:
-        directory = Directory(Settings(), Counters(), DaemonThreads(1))
+        counters = Counters()
+        directory = Directory(Settings(), counters, DaemonThreads(1, counters))
         first = asyncio.create_task(directory.ask())  # before the topic is there
         await asyncio.sleep(0.15)
         directory.connected = True

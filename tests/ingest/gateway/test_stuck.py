@@ -120,6 +120,10 @@ def test_a_read_that_does_not_come_back_is_503_and_the_gateway_goes_on(
         caller.process.await_log(
             f"the consumer {group}/one of anna has not closed within 2 s and is given up"
         )
+        until(
+            lambda: caller.metric("calls_given_up") == 3
+        )  # the two reads, and closing the first one's consumer
+        assert caller.get("/health").json() == {"status": "ok", "kafka": "connected", "calls_given_up": 3}
         (tmp_path / "poll").unlink()
         assert until(lambda: caller.post("/fetch", place).json())[0]["value"] == "a"
         read_by_group(caller, unique("group"), topic)

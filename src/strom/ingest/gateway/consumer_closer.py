@@ -1,25 +1,19 @@
-"""Closes Kafka consumers beside the requests, each in a thread of its own and within a bound.
-
-The client library (librdkafka 2.16) sometimes never returns from closing: a fetch was still in flight, and its answer is
-that the offset is out of range, which nobody is left to handle. Such a consumer is given up: it keeps its
-threads, and the gateway goes on and ends without it.
-"""
+"""Closes Kafka consumers beside the requests, each within a bound (`strom.streams.closing` tells why it needs one)."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 
 from strom.ingest.gateway.counters import Counters
-from strom.ingest.gateway.daemon_threads import in_daemon_thread
+from strom.ingest.gateway.daemon_threads import count_while_hanging
+from strom.streams import closing as clients
 
 LOG = logging.getLogger("strom.gateway")
-
-CLOSE_SECONDS = 10.0  # to commit and to leave the group
 
 
 class ConsumerCloser:
     def __init__(self, counters: Counters) -> None:
-        self.seconds = CLOSE_SECONDS
+        self.seconds = clients.CLOSE_SECONDS
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._under_way: set[asyncio.Task[bool]] = set()
@@ -44,18 +38,11 @@ class ConsumerCloser:
         return task
 
     async def _close(self, what: str, close: Callable[[], None]) -> bool:
-        closing = in_daemon_thread(close, "close")
-        await asyncio.wait({closing}, timeout=self.seconds)
-        if not closing.done():
+        closing = clients.Closing(what, close, LOG)
+        running = asyncio.wrap_future(closing.done)
+        await asyncio.wait({running}, timeout=self.seconds)
+        in_time = closing.outcome(self.seconds)
+        if not in_time:
             self._counters.consumers_given_up += 1
-            LOG.error("%s has not closed within %.0f s and is given up", what, self.seconds)
-            closing.add_done_callback(lambda done: _closed_late(what, done))
-            return False
-        if error := closing.exception():
-            LOG.warning("%s has closed with an error: %s", what, error)
-        return True
-
-
-def _closed_late(what: str, closing: "asyncio.Future[None]") -> None:
-    if not closing.cancelled():
-        LOG.info("%s, given up before, has closed (%s)", what, closing.exception() or "without an error")
+            count_while_hanging(self._counters, running)
+        return in_time

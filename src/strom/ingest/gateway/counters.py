@@ -21,6 +21,7 @@ class Counters:
     writers: int = gauge("Processes that write large bodies for the gateway.")
     consumers: int = gauge("Consumers that are open.")
     consumers_given_up: int = counter("Consumers that did not close in time and were given up.")
+    calls_given_up: int = gauge("Calls of Kafka's client that were given up and have not come back.")
     background_failures: int = counter("How often a background task has failed.")
     background_failing: int = gauge(
         "Background tasks that have failed and not succeeded since; /health names them."

@@ -153,6 +153,10 @@ SHAPES: dict[str, Any] = {
         status={"enum": ["ok", "degraded"]},
         kafka={"enum": ["connected", "lost"]},
         failing=array(_TEXT) | {"description": "Background tasks that fail at the moment."},
+        calls_given_up={
+            "type": "integer",
+            "description": "Calls of Kafka's client that were given up and have not come back.",
+        },
     ),
     "Problem": _object(
         ("error", "status"), error=_TEXT, status={"type": "integer"}, messages=array(_OUTCOME)

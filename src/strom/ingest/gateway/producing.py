@@ -68,7 +68,7 @@ class Sender:
         self._limit = settings.gateway.inflight
         self._seconds = settings.gateway.send_seconds + _GRACE
         self._counters = counters
-        self._threads = DaemonThreads(_QUESTIONS_AT_ONCE)
+        self.threads = DaemonThreads(_QUESTIONS_AT_ONCE, counters)
         self._taking_reports = background.job("delivery reports")
         self._on_failure = on_failure
         self._partitioner = Partitioner(settings)
@@ -169,7 +169,7 @@ class Sender:
     async def _learn(self, topic: str, partitions: int) -> None:
         if not self._knows(topic, partitions):
             try:
-                await self._threads.run(
+                await self.threads.run(
                     "the partitions of a topic", lambda: self._partitioner.learn(topic, max(partitions, 1))
                 )
             except StromError as error:

@@ -90,7 +90,7 @@ class Gateway:
         self._counters = Counters()
         self._background = background = Background(self._counters)
         self._closer = ConsumerCloser(self._counters)
-        threads = DaemonThreads(own.consumers + AT_ONCE + _SPARE_THREADS)
+        threads = DaemonThreads(own.consumers + AT_ONCE + _SPARE_THREADS, self._counters)
         self._users = Users(settings)
         self._gatekeeper = Gatekeeper(self._users, self._counters)
         self._directory = Directory(settings, self._counters, threads)
@@ -111,7 +111,9 @@ class Gateway:
         )
         metrics = Metrics()
         metrics.watch("gateway", self._counters)
-        show = ShownCalls(metrics, lambda: self._directory.connected, background)
+        show = ShownCalls(
+            metrics, self._counters, self._directory, background, [threads, self._sender.threads]
+        )
         self.routes = routes(ProduceCalls(self._sender, self._writers, self._directory), read, show)
         self._intake = Intake(own, self._counters)
         self.app = App(Router(self.routes), self._gatekeeper, self._intake, self._counters)
