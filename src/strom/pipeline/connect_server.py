@@ -24,6 +24,7 @@ from strom.pipeline.slot_guard import QUESTIONS, SlotGuard
 from strom.pipeline.sql.sources import Sources
 from strom.pipeline.sql.views import READINGS, TABLES
 from strom.settings import Settings
+from strom.supervision import SupervisedThread
 
 _SERVICE = "org.apache.spark.sql.connect.service.SparkConnectService$"
 _TOKEN = "spark.connect.authenticate.token"  # noqa: S105 - the name of the option
@@ -61,7 +62,7 @@ def connect_server(spark: SparkSession, settings: Settings, needed: int) -> Iter
         yield
         return
     stopped = threading.Event()
-    views = threading.Thread(target=_offer_views, args=(spark, settings, stopped), name="views", daemon=True)
+    views = SupervisedThread("views", lambda: _offer_views(spark, settings, stopped), stopped, log)
     views.start()
     try:
         with SlotGuard(spark).watching():

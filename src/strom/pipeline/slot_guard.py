@@ -14,6 +14,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from strom.supervision import SupervisedThread
+
 DEFAULT, QUESTIONS = "default", "questions"  # as in pools.xml
 _IDLE_SECONDS, _BUSY_SECONDS = 0.5, 0.05  # between two looks: without questions, and beside them
 _STARVED_SECONDS, _STOP_SECONDS = 1.0, 5.0
@@ -30,7 +32,7 @@ class SlotGuard:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Look again and again within this block."""
-        thread = threading.Thread(target=self._run, name="slots", daemon=True)
+        thread = SupervisedThread("slots", self._run, self._stopped, log)
         thread.start()
         try:
             yield
