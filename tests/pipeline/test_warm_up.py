@@ -4,9 +4,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from strom.errors import StromError
 from strom.pipeline import warm_up as module
+from strom.pipeline.job import Pipeline
 from strom.pipeline.stages import STAGES
 from strom.pipeline.warm_up import temporary_lake, warm_up
 from strom.settings import Settings
@@ -63,3 +67,38 @@ def test_on_several_machines_its_lake_is_where_the_checkpoints_are(
         assert not Path(folder).exists()
     with temporary_lake(spark, far):
         pass
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (StromError("Kafka is away."), "StromError: Kafka is away."),
+        (AnalysisException("no such column\n\tat org.apache.spark"), "AnalysisException: no such column"),
+        (Py4JError("An error occurred\n\tat py4j"), "Py4JError: An error occurred"),
+        (RuntimeError(), "RuntimeError"),
+    ],
+)
+def test_a_warm_up_that_fails_is_one_warning_and_the_pipeline_goes_on(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    told: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("strom.pipeline.job.warm_up", fail)
+    Pipeline(Settings(home=tmp_path))._warm_up(spark)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the pipeline starts cold, for it could not warm up: {told}"
+    ]
+
+
+def test_without_a_place_for_temporary_files_the_pipeline_starts_cold(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    Pipeline(Settings(home=tmp_path))._warm_up(spark)
+    assert "the pipeline starts cold, for it could not warm up: FileNotFoundError: " in caplog.text

@@ -17,6 +17,8 @@ FINISH_SECONDS = 8.0
 CANCEL_SECONDS = 30.0  # in which jobs that somebody starts are cancelled again and again
 
 log = logging.getLogger(__name__)
+
+_LONGEST = 300
 _RAISED = re.compile(r"strom\.errors\.StromError: (.+)")
 
 
@@ -64,5 +66,6 @@ def reason_of(failure: StreamingQueryException | None) -> str:
     return (ours or lines)[0]
 
 
-def first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def first_line(error: BaseException) -> str:
+    """What went wrong without the stack below it, which Java's errors have in their text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST]

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from strom.errors import StromError
 from strom.pipeline.cluster import await_slots
 from strom.pipeline.connect_server import connect_options, connect_server
-from strom.pipeline.ending import end_work, let_finish, reason_of, stop_all
+from strom.pipeline.ending import end_work, first_line, let_finish, reason_of, stop_all
 from strom.pipeline.lake.upkeep import keep_up
 from strom.pipeline.positions import Queries
 from strom.pipeline.queries import Trigger, refuse_if_away, start_normalise, start_side, start_store
@@ -65,7 +65,7 @@ class Pipeline:
             if until_caught_up:
                 return self.catch_up(spark)
             if self._settings.pipeline.warm_up:
-                warm_up(spark, self._settings, self._stages, self._stop.is_set)
+                self._warm_up(spark)
             with (
                 self._side_job(spark) as side,
                 self._store_job(spark) as store,
@@ -76,6 +76,13 @@ class Pipeline:
             return True
         finally:
             spark.stop()
+
+    def _warm_up(self, spark: SparkSession) -> None:
+        """The pipeline starts cold where this fails: what is really wrong its queries tell, and are tried again."""
+        try:
+            warm_up(spark, self._settings, self._stages, self._stop.is_set)
+        except Exception as error:
+            log.warning("the pipeline starts cold, for it could not warm up: %s", first_line(error))
 
     def _slots(self) -> int:
         """The real-time query holds a task slot for each partition for good; batches need one to get on."""
