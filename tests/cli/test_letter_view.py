@@ -1,8 +1,10 @@
 """What a dead letter would be now, told in the dialect that it came in."""
 
+from collections import Counter
+
 import pytest
 
-from strom.cli.letter_view import decoded
+from strom.cli.letter_view import _now, decoded, summary
 from strom.settings import Settings
 from strom.streams.dead_letters import DeadLetter
 from strom.streams.record import Record
@@ -45,3 +47,13 @@ def test_a_part_of_a_large_message_is_not_taken_for_a_message() -> None:
     assert found["detail"].startswith("part 2 of 5 of a large message; ")
     odd = decoded(letter(b"", None, **part | {"strom_part": "x"}), Settings())
     assert odd["detail"] == "the header strom-part is none of a part of a large message"
+
+
+def test_a_reason_that_somebody_else_wrote_cannot_command_the_terminal() -> None:
+    foreign = "x\x1b[2J\r\x9b31m"
+    assert summary(Counter({"not-json": 1200, foreign: 2})) == (
+        r"1,202 dead letters: 1,200 not-json, 2 x\x1b[2J\r\x9b31m"
+    )
+    assert summary(Counter()) == "0 dead letters"
+    part = {"strom_part": "0123456789abcdef/1/5/0123456789abcdef", "strom_reason": foreign}
+    assert _now(letter(b"", None, **part), Settings()).startswith(r"still x\x1b[2J\r\x9b31m: part 2 of 5")

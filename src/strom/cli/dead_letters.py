@@ -48,7 +48,7 @@ def list_letters(
 
     Example: strom dead-letters list --reason not-json --since 2026-11-15
     """
-    from strom.cli.letter_view import line, plain
+    from strom.cli.letter_view import line, plain, summary
     from strom.streams.dead_letters import dead_letters
     from strom.streams.redrive import redriven
 
@@ -65,8 +65,7 @@ def list_letters(
         else:
             print(line(letter, letter.identity in done, settings.page.timezone))
     if not as_json:
-        told = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
-        print(f"{counts.total():,} dead letters" + (f": {told}" if told else ""))
+        print(summary(counts))
 
 
 def show(

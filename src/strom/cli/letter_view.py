@@ -1,6 +1,7 @@
 """How one dead letter is shown: as a line, as plain values, or whole with what Strom would make of it now."""
 
 import json
+from collections import Counter
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -43,6 +44,12 @@ def line(letter: DeadLetter, redriven: bool, zone: str) -> str:
     ).rstrip()
 
 
+def summary(counts: Counter[str]) -> str:
+    """How many of each reason; whoever wrote the record chose its reason."""
+    told = ", ".join(f"{count:,} {safe(reason)}" for reason, count in counts.most_common())
+    return f"{counts.total():,} dead letters" + (f": {told}" if told else "")
+
+
 def decoded(letter: DeadLetter, settings: Settings) -> dict[str, Any]:
     """What it would be now, in the dialect that it came in; one that nobody knows is read as an adapter's."""
     record = letter.record
@@ -76,5 +83,5 @@ def show(console: Console, letter: DeadLetter, settings: Settings) -> None:
 def _now(letter: DeadLetter, settings: Settings) -> str:
     found = decoded(letter, settings)
     if "reason" in found:
-        return f"still {found['reason']}: {found['detail']}"
+        return safe(f"still {found['reason']}: {found['detail']}")
     return f"a reading: {safe(json.dumps(found, ensure_ascii=False))}"
