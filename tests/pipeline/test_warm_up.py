@@ -72,7 +72,7 @@ def test_on_several_machines_its_lake_is_where_the_checkpoints_are(
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (StromError("Kafka is away."), "StromError: Kafka is away."),
+        (StromError("Kafka is away."), "Kafka is away."),
         (AnalysisException("no such column\n\tat org.apache.spark"), "AnalysisException: no such column"),
         (Py4JError("An error occurred\n\tat py4j"), "Py4JError: An error occurred"),
         (RuntimeError(), "RuntimeError"),

@@ -13,6 +13,8 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from strom.errors import StromError
+
 FINISH_SECONDS = 8.0
 CANCEL_SECONDS = 30.0  # in which jobs that somebody starts are cancelled again and again
 
@@ -68,4 +70,7 @@ def reason_of(failure: StreamingQueryException | None) -> str:
 
 def first_line(error: BaseException) -> str:
     """What went wrong without the stack below it, which Java's errors have in their text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST]
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    if isinstance(error, StromError):
+        return said
+    return f"{type(error).__name__}: {said}"[:_LONGEST] if said else type(error).__name__

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from strom.errors import StromError
+from strom.pipeline.ending import first_line
 from strom.pipeline.session import build_session
 from strom.settings import Settings
 
@@ -27,7 +28,7 @@ def quiet_session(settings: Settings, verb: str) -> Iterator[SparkSession]:
         raise
     except Exception as error:
         raise StromError(
-            f"Spark did not start ({_first_line(error)}); {log} tells more.", exit_code=1
+            f"Spark did not start ({first_line(error)}); {log} tells more.", exit_code=1
         ) from None
     try:
         yield spark
@@ -55,7 +56,3 @@ def _standard_error_into(log: Path) -> Iterator[None]:
         os.dup2(ours, 2)
         os.close(ours)
         os.close(file)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
