@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from strom.backoff import Backoff
+from strom.restart_record import RESTARTS
 
 STABLE_SECONDS = 60.0  # work that went on for this long begins with the first pause again
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -36,6 +37,7 @@ class _Restarts:
         pause = self._backoff.next()
         self._on_restart()
         told = f"{type(error).__name__}: {error}"[:300]
+        RESTARTS.add(self._name, told)
         self._log.exception("%s failed (%s); it is started again in %.1f s", self._name, told, pause)
         return pause
 

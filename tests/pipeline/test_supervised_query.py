@@ -15,6 +15,7 @@ from strom.errors import StromError
 from strom.pipeline import supervised_query
 from strom.pipeline.queries import refuse_if_away, source
 from strom.pipeline.supervised_query import LONGEST_PAUSE, MOST_FAILURES, STABLE_SECONDS, SupervisedQuery
+from strom.restart_record import RestartRecord
 from strom.settings import Settings
 from strom.stack.supervisor import Stack
 from strom.streams import topics
@@ -78,8 +79,12 @@ class Scene:
         supervised.check()
 
 
-def test_a_run_that_fails_is_started_again_only_after_its_back_off(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_that_fails_is_started_again_only_after_its_back_off(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level(logging.INFO)
+    record = RestartRecord()
+    monkeypatch.setattr(supervised_query, "RESTARTS", record)
     scene = Scene()
     supervised = scene.supervise()
     scene.runs[0].fail("the executor was lost")
@@ -91,6 +96,7 @@ def test_a_run_that_fails_is_started_again_only_after_its_back_off(caplog: pytes
     failed, again = [record.getMessage() for record in caplog.records]
     assert failed.startswith("the query normalise ended (the executor was lost); it is started again in ")
     assert again == "the query normalise is started again"
+    assert record.count == 1
 
 
 def test_failures_in_a_row_end_it_however_little_a_run_has_reported() -> None:

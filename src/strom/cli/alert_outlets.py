@@ -39,6 +39,7 @@ def send(
     from strom.cli.running import stop_on_signals
     from strom.logs import log_to_stderr
     from strom.notify.sender import Sender
+    from strom.restart_record import RESTARTS
     from strom.stack.ready import announce
 
     settings = settings_from(kafka=kafka, mqtt=mqtt, postgres=postgres, home=home)
@@ -46,6 +47,7 @@ def send(
         _send_test(settings)
         return
     log_to_stderr()
+    RESTARTS.keep(settings.home, "alerts")
     sender = Sender(settings)
     with stop_on_signals(sender.stop):
         sender.run(lambda: announce(settings.home, "alerts"))

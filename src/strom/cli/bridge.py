@@ -42,6 +42,7 @@ def bridge(
     from strom.ingest.bridge import Bridge
     from strom.logs import log_to_stderr
     from strom.metrics import Metrics
+    from strom.restart_record import RESTARTS
     from strom.settings import load_settings
     from strom.stack.ready import announce
 
@@ -57,6 +58,7 @@ def bridge(
         }
     )
     log_to_stderr()
+    RESTARTS.keep(settings.home, "bridge")
     running = Bridge(settings, on_ready=lambda: announce(settings.home, "bridge"))
     metrics = Metrics()
     metrics.watch("bridge", running.counters, running.refresh)

@@ -43,11 +43,13 @@ def run(
     """
     from strom.pipeline.job import Pipeline
     from strom.pipeline.stages import STAGES
+    from strom.restart_record import RESTARTS
     from strom.stack.ready import announce
 
     settings = settings_from(kafka=kafka, postgres=postgres, spark_master=spark_master, home=home)
     stages = [stage.strip() for stage in only.split(",")] if only else STAGES
     log_to_stderr()
+    RESTARTS.keep(settings.home, "pipeline")
     pipeline = Pipeline(settings, stages)
     with stop_on_signals(pipeline.stop):
         done = pipeline.run(lambda: announce(settings.home, "pipeline"), until_caught_up=until_caught_up)

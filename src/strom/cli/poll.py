@@ -77,10 +77,12 @@ def _poll(ways: Collection[str], kafka: str | None, home: Path | None) -> None:
     from strom.cli.running import stop_on_signals
     from strom.ingest.poll.poller import Poller
     from strom.logs import log_to_stderr
+    from strom.restart_record import RESTARTS
     from strom.stack.ready import announce
 
     settings = settings_from(kafka=kafka, home=home)
     log_to_stderr()
+    RESTARTS.keep(settings.home, "poll")
     running = Poller(settings, ways, on_ready=lambda: announce(settings.home, "poll"))
     with stop_on_signals(running.stop):
         running.run()

@@ -171,6 +171,8 @@ def _print_table(parts: dict[str, dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from strom.cli.record_view import safe
+
     colours = {"running": "green", "external": "cyan", "stopped": "dim"}
     table = Table("part", "state", "address", "pid", "restarts", box=None, header_style="bold")
     for name, part in parts.items():
@@ -178,6 +180,13 @@ def _print_table(parts: dict[str, dict[str, Any]]) -> None:
         table.add_row(name, state, part["address"], str(part.get("pid", "")), str(part["restarts"]))
     console = Console()
     console.print(table)
+    for name, part in parts.items():
+        if failed := part.get("background"):
+            told = (
+                f"{name}: work in the background was started again, {failed['restarts']} times since the start; "
+                f"last {failed['work']} at {failed['at']} ({failed['error']})"
+            )
+            console.print(safe(told), markup=False, highlight=False, soft_wrap=True)
     for name, query in parts["pipeline"].get("queries", {}).items():
         told = f"into {query['into']}" if query["state"] == "running" else query["why"]
         console.print(

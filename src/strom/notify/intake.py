@@ -19,6 +19,7 @@ from strom.domain.notices import NotAnAlertError, Told, Wishes, news, read_alert
 from strom.errors import StromError
 from strom.notify.counters import Taken
 from strom.rate_limited_log import RateLimitedLog
+from strom.restart_record import RESTARTS
 from strom.settings import Settings
 from strom.store.deliveries import Deliveries
 from strom.streams.admin import ensure_contract_topics
@@ -79,6 +80,7 @@ class Intake:
         else:
             self.counters.restarts += 1
             told = f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
+            RESTARTS.add("following the alerts", told)
             LOG.error(
                 "following the alerts failed (%s); it is started again in %.1f s", told, pause, exc_info=error
             )

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from strom.backoff import Backoff
 from strom.errors import StromError
 from strom.pipeline.ending import first_line, reason_of
+from strom.restart_record import RESTARTS
 
 MOST_FAILURES = 6  # in a row
 STABLE_SECONDS = 120.0  # a run that lasted this long was a good one
@@ -99,4 +100,5 @@ class SupervisedQuery:
     def _back_off(self, what: str, reason: str) -> None:
         pause = self._backoff.next()
         self._restart_at = self._clock() + pause
+        RESTARTS.add(f"the query {self._name}", reason)
         log.warning("the query %s %s (%s); it is started again in %.1f s", self._name, what, reason, pause)

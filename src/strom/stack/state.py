@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from strom.restart_record import restarts_of
 from strom.settings import Settings
 from strom.stack.catalogue import ELSEWHERE, KINDS, every_part, status_names
 from strom.stack.children import kill_group
@@ -58,7 +59,10 @@ def status(settings: Settings) -> dict[str, dict[str, Any]]:
         state = supervised.get(name) or PartState(STOPPED, part.address if part else "")
         if part is not None and part.external and state.state == STOPPED:
             state = PartState(EXTERNAL, part.address)
-        answer[name] = _shown(state if state.state == EXTERNAL else _as_it_is(home, name, state))
+        state = state if state.state == EXTERNAL else _as_it_is(home, name, state)
+        answer[name] = _shown(state)
+        if failed := restarts_of(home, name, state.pid):
+            answer[name]["background"] = failed
     queries = _queries(settings, answer["pipeline"].get("pid"))
     return answer | ({"pipeline": answer["pipeline"] | {"queries": queries}} if queries else {})
 
