@@ -1,13 +1,19 @@
 """Calls that do not come back: they are given up, and take no turn from others as long as they are few."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from threading import Event
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from strom.ingest.gateway.background import Background
 from strom.ingest.gateway.counters import Counters
 from strom.ingest.gateway.daemon_threads import DaemonThreads, Stuck
+from strom.ingest.gateway.shown_calls import ShownCalls
+from strom.metrics import Metrics
 from tests.waiting import PATIENCE
 
 MOST = 2
@@ -37,6 +43,14 @@ async def hang(threads: DaemonThreads, over: Event) -> None:
         await threads.run("a call", over.wait)
 
 
+async def health(threads: DaemonThreads, counters: Counters) -> dict[str, Any]:
+    """What the gateway says while Kafka answers and its background tasks work."""
+    directory = cast(Any, SimpleNamespace(connected=True))
+    shown = ShownCalls(Metrics(), counters, directory, Background(counters), [threads])
+    found: dict[str, Any] = json.loads((await shown.health(cast(Any, None))).body)
+    return found
+
+
 async def until_none_hangs(counters: Counters) -> None:
     async with asyncio.timeout(PATIENCE):
         while counters.calls_given_up:
@@ -46,10 +60,11 @@ async def until_none_hangs(counters: Counters) -> None:
 def test_calls_that_hang_take_no_turn_from_others() -> None:
     async def scenario(threads: DaemonThreads, counters: Counters, over: Event) -> None:
         for hanging in range(1, MOST + 1):
+            assert (await health(threads, counters))["status"] == "ok"
             await hang(threads, over)
-            assert counters.calls_given_up == hanging
+            assert (await health(threads, counters))["calls_given_up"] == hanging
             assert await threads.run("another", lambda: 7) == 7
-        assert threads.is_exhausted
+        assert (await health(threads, counters))["status"] == "degraded"
 
     trying(scenario)
 
