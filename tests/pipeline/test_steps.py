@@ -1,12 +1,14 @@
 """Steps of a pass that fail, or that somebody else ends, beside readings that keep coming: none is left out of the tables."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from psycopg.pq import TransactionStatus
+from pyspark import RDD
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from strom.errors import StromError
 from strom.pipeline.lake.archive import lake_rows
@@ -129,3 +131,40 @@ def test_a_meter_that_waits_and_has_no_readings_any_more_does_not_hold_up_the_ot
 def _waiting(work: Work) -> int:
     ((count,),) = work.rows("SELECT count(*) FROM waiting_meters")
     return int(count)
+
+
+def test_the_driver_has_no_transaction_open_while_spark_works(
+    own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Live, with readings that are late and too late, and taken once more: whatever Spark is asked for, Postgres is at rest."""
+    job = StoreJob(own, spark, tells=False)
+    seen: list[tuple[str, TransactionStatus]] = []
+
+    def noting(name: str, action: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*values: Any, **named: Any) -> Any:
+            connection = job._writer._connection
+            assert connection is not None
+            seen.append((name, connection.info.transaction_status))
+            return action(*values, **named)
+
+        return noted
+
+    for owner, name in (
+        (type(spark.range(0)), "collect"),
+        (type(spark.range(0)), "toLocalIterator"),
+        (RDD, "collect"),
+        (DataFrameWriter, "save"),
+    ):
+        monkeypatch.setattr(owner, name, noting(name, getattr(owner, name)))
+    job.process(batch(spark, FIRST), 0)
+    job.settle()
+    late = [Sent(each.meter, each.at, each.numbers, FIRST[-1].received) for each in BETWEEN[:5]]
+    too_late = [Sent("m2", START - 100 * 24 * 60 * MINUTE, {"import_wh": 1}, FIRST[-1].received)]
+    job.process(batch(spark, numbered([*late, *too_late], len(FIRST))), 1)
+    job.settle()
+    lake = job.archive.rows()
+    job.take_again(lambda: lake, lambda _: None)
+    job.close()
+    assert fetch(own, "SELECT count(*) FROM late_readings") == [(1,)]
+    assert {name for name, _ in seen} == {"collect", "toLocalIterator", "save"}
+    assert {status for _, status in seen} == {TransactionStatus.IDLE}
