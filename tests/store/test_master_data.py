@@ -59,6 +59,7 @@ def test_tables_of_an_earlier_version_are_brought_forward(
         ensure_schema(url)
         with psycopg.connect(url) as connection:
             connection.execute("ALTER TABLE meters ALTER COLUMN first_seen SET NOT NULL")
+            connection.execute("COMMENT ON TABLE meters IS NULL")
         ensure_schema(url)
         with Writer(url) as writer, writer.work() as work:
             assert save_entries(work, [entry("a", {"area": "x"})]) == ["a"]
