@@ -142,7 +142,9 @@ def test_a_start_that_fails_for_no_server_ends_it_after_some_attempts() -> None:
     scene.away = ValueError("the checkpoint is broken\nand more")
     for _ in range(MOST_FAILURES - 2):
         scene.pass_back_off(supervised)
-    with pytest.raises(StromError, match=r"could not be started 6 times in a row: the checkpoint is broken$"):
+    with pytest.raises(
+        StromError, match=r"could not be started 6 times in a row: ValueError: the checkpoint is broken$"
+    ):
         scene.pass_back_off(supervised)
 
 

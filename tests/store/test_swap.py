@@ -16,7 +16,7 @@ from strom.store.reads import Reads
 from strom.store.replay_tables import Progress, load_progress, save_progress
 from strom.store.schema import connect, drop_schema, ensure_schema, schema_script
 from strom.store.swap import KEPT, REPLAYED, swap
-from strom.store.writes import PIPELINE, Writer
+from strom.store.writes import EXECUTOR, PIPELINE, Writer
 
 pytestmark = pytest.mark.stack
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -173,6 +173,18 @@ def test_nothing_is_swapped_while_a_pipeline_writes(live: Settings) -> None:
         with pytest.raises(StromError, match="the pipeline is writing"):
             exchange(live)
     assert energies(live) == [(5, 3), (1, 3)]
+
+
+def test_nothing_is_swapped_while_an_executor_writes_and_one_that_has_nothing_to_do_is_no_hindrance(
+    live: Settings,
+) -> None:
+    with Writer(live.postgres_url, EXECUTOR) as writer:
+        with writer.part() as work:
+            work.execute("SELECT FROM meters")
+            with pytest.raises(StromError, match="the pipeline is writing"):
+                exchange(live)
+        exchange(live)
+    assert energies(live) == [(7, 4), (1, 3)]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def load_anchors(work: Work, before: Iterable[tuple[Key, int]]) -> dict[Key, Seg
 
 
 def load_around(work: Work, late: Iterable[tuple[Key, int, int]]) -> dict[tuple[Key, int], Around]:
-    """For late readings from one time to another: the segments from their anchor on that end before the last of them, and the two after those."""
+    """For late readings from one time to another: the segments from their anchor on that end before the last of them, and the three after those."""
     rows = list(late)
     found = work.rows(
         f"""
@@ -116,7 +116,7 @@ def load_around(work: Work, late: Iterable[tuple[Key, int, int]]) -> dict[tuple[
             UNION ALL
             (SELECT * FROM profile_segments p
              WHERE p.meter = k.meter AND p.direction = k.direction AND p.slot > k.last - {SLOT_MS} AND p.last_t > k.last
-             ORDER BY p.slot LIMIT 2)
+             ORDER BY p.slot LIMIT 3)
         ) g
         """,  # noqa: S608 - the names above
         *columns_of(((*_names(key), first, last) for key, first, last in rows), 4),

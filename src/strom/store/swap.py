@@ -17,7 +17,7 @@ from strom.store.grants import copy_grants
 from strom.store.partitions import forget_partitions
 from strom.store.replay_tables import SWAPPED, Progress, load_progress, save_progress
 from strom.store.schema import connect, ensure_schema, schema_script
-from strom.store.writes import PIPELINE, WORK_LOCK, Work
+from strom.store.writes import EXECUTOR, PIPELINE, WORK_LOCK, Work
 
 # Every table of schema.sql is in one of the two lists.
 REPLAYED = (
@@ -114,11 +114,15 @@ def _refuse_missing(connection: psycopg.Connection, new: str) -> None:
 
 
 def _is_written(work: Work) -> bool:
-    """Whether a pipeline is connected; one that has just gone may be in the server's list for a moment."""
+    """Whether a pipeline is connected, or a shard of one under way; one that has just gone may be in the server's list for a moment.
+
+    Executors keep their connections for a while, which do nothing without a pipeline.
+    """
     deadline = time.monotonic() + _LEAVING_SECONDS
     while work.rows(
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s",
-        PIPELINE,
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
+        "AND (application_name = %s OR (application_name = %s AND xact_start IS NOT NULL))",
+        *(PIPELINE, EXECUTOR),
     ):
         if time.monotonic() > deadline:
             return True

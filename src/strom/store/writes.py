@@ -22,7 +22,8 @@ PLANNING = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_merg
 # A machine that is gone without a word must not hold its locks for hours.
 PRESENCE = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
 PART_MINUTES = 5  # in which somebody at work on a part asks Postgres for something
-PIPELINE = "strom-pipeline"  # how the server shows connections that write what the pipeline computes
+# How the server shows connections that write what the pipeline computes: the driver's, and those of its executors.
+PIPELINE, EXECUTOR = "strom-pipeline", "strom-executor"
 
 
 def array_of(numbers: Iterable[int | None]) -> str:

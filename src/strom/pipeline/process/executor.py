@@ -2,7 +2,7 @@
 
 from strom.pipeline.outbox import Outbox, SilentOutbox
 from strom.settings import Settings
-from strom.store.writes import PIPELINE, Writer
+from strom.store.writes import EXECUTOR, Writer
 
 _writers: dict[str, Writer] = {}
 _outboxes: dict[str, Outbox] = {}
@@ -15,7 +15,7 @@ def writer(settings: Settings) -> Writer:
         for other in _writers.values():
             other.close()
         _writers.clear()
-        _writers[url] = Writer(url, PIPELINE)
+        _writers[url] = Writer(url, EXECUTOR)
     return _writers[url]
 
 

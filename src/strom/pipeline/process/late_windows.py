@@ -36,9 +36,11 @@ class LateWindow:
         found: dict[Key, Rejoin] = {}
         for key in series:
             before, after = around.get((key, first), ([], []))
-            if before and len(after) == 2:
-                is_sound = all(map(_is_sound, (*before, after[0])))
-                found[key] = Rejoin(before[0], after[0], after[1], is_sound)
+            # The first segment behind an outage, and the next one, depend on where the outage began.
+            place = 1 if len(after) > 1 and after[1].run_start != after[1].slot else 0
+            if before and len(after) > place + 1:
+                is_sound = all(map(_is_sound, (*before, *after[: place + 1])))
+                found[key] = Rejoin(before[0], after[place], after[place + 1], is_sound)
         return cls(first, last, found)
 
     @property
