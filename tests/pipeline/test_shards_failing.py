@@ -29,7 +29,7 @@ def settled(job: StoreJob) -> None:
     raise AssertionError("it does not get on")
 
 
-@pytest.mark.parametrize("shard", [RepeatedShard, UnheardShard, InterruptedShard, RefusedShard])
+@pytest.mark.parametrize("shard", [RepeatedShard, UnheardShard, InterruptedShard])
 def test_shards_that_fail_or_run_again_change_nothing(
     own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, shard: type[Shard]
 ) -> None:
