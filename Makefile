@@ -28,8 +28,8 @@ fuzz: setup-dev ## Run the property tests with many random examples instead of t
 fuzz-histories: setup-dev ## Take thousands of new random histories through the pipeline; flags: make fuzz-histories ARGS="--histories 300"
 	@scripts/test -q tests/pipeline/test_histories.py --history-seeds random:14 $(ARGS)
 
-test-far: setup-dev ## The tests on three brokers and a Spark cluster; they take many minutes
-	@scripts/test -q tests/e2e/test_far.py $(ARGS)
+test-far: setup-dev ## The tests on three brokers and a Spark cluster, and those of 5,000 meters at once; they take many minutes
+	@scripts/test -q -m far tests $(ARGS)
 
 fuzz-kills: setup-dev ## Kill processes at random moments, with new seeds; flags: make fuzz-kills ARGS="--kill-seeds random:20"
 	@scripts/test tests/e2e/test_far.py -k kills --timeout=7200 --kill-seeds random:5 --kill-rounds 2 $(ARGS)
