@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession
 
 from strom.errors import StromError
 from strom.pipeline.cluster import task_slots
+from strom.pipeline.pools import QUESTIONS, in_pool
 from strom.pipeline.quiet import hush_pyspark
-from strom.pipeline.slot_guard import QUESTIONS, SlotGuard
+from strom.pipeline.slot_guard import SlotGuard
 from strom.pipeline.sql.sources import Sources
 from strom.pipeline.sql.views import READINGS, TABLES
 from strom.settings import Settings
@@ -122,13 +123,12 @@ def _serve(spark: SparkSession, token: str) -> int:
     conf.set(_TOKEN, token)
     _hush_errors(spark)
     # Every thread of the server inherits the pool from the one that starts it: clients need not name it.
-    context.setLocalProperty("spark.scheduler.pool", QUESTIONS)
     try:
-        service = _service(spark)
-        service.start(context._jsc.sc())
-        return int(service.localPort())
+        with in_pool(spark, QUESTIONS):
+            service = _service(spark)
+            service.start(context._jsc.sc())
+            return int(service.localPort())
     finally:
-        context.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]  # takes it away
         conf.remove(_TOKEN)  # the server has read it; executors are told the options
 
 

@@ -8,6 +8,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from strom.pipeline.normalise import normalise
+from strom.pipeline.pools import REAL_TIME, in_pool
 from strom.pipeline.readings import typed_readings
 from strom.pipeline.side_job import SideJob
 from strom.pipeline.sink import sink_options
@@ -86,7 +87,8 @@ def start_normalise(
     realtime: DataStreamWriter = writer.trigger(  # type: ignore[call-overload]  # pyspark's own stub lags behind
         realTime=settings.pipeline.realtime_batch
     )
-    return realtime.start()
+    with in_pool(spark, REAL_TIME):
+        return realtime.start()
 
 
 def start_side(

@@ -14,9 +14,9 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from strom.pipeline.pools import BATCHES, QUESTIONS, REAL_TIME
 from strom.supervision import SupervisedThread
 
-DEFAULT, QUESTIONS = "default", "questions"  # as in pools.xml
 _IDLE_SECONDS, _BUSY_SECONDS = 0.5, 0.05  # between two looks: without questions, and beside them
 _STARVED_SECONDS, _STOP_SECONDS = 1.0, 5.0
 
@@ -52,7 +52,7 @@ class SlotGuard:
         """Whether there are questions."""
         questions = self._task_sets(QUESTIONS)
         held = [_running(each) for each in questions]
-        if questions and any(map(_waits, self._task_sets(DEFAULT))):
+        if questions and any(map(_waits, [*self._task_sets(REAL_TIME), *self._task_sets(BATCHES)])):
             self._end(surplus(held, 1), "the stream")
         self._share(questions, held)
         return bool(questions)

@@ -244,11 +244,11 @@ def test_another_port_is_taken_where_the_one_that_is_set_is_in_use(
 
 
 @pytest.mark.usefixtures("pipeline")
-def test_questions_have_a_scheduler_pool_of_their_own(settings: Settings) -> None:
+def test_questions_and_the_real_time_query_have_scheduler_pools_of_their_own(settings: Settings) -> None:
     with remote_session(url_in(settings)) as remote:
         assert remote.sql("SELECT count(*) FROM range(1000)").collect() == [(1000,)]
     pools = {each["schedulingPool"] for each in stages(settings)}
-    assert pools == {"default", "questions"}
+    assert pools == {"default", "questions", "real-time"}
 
 
 @pytest.mark.usefixtures("pipeline")
