@@ -42,13 +42,19 @@ def failing_settlement(job: StoreJob, monkeypatch: pytest.MonkeyPatch) -> None:
             job.settle(UNTIL)
 
 
-def test_readings_that_come_behind_a_step_that_failed_are_in_the_tables(
-    own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def job_with_a_failed_step(own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> StoreJob:
+    """The first readings are settled for ten minutes; the next step was to lead further."""
     job = StoreJob(own, spark, tells=False, passes=False)
     job.process(batch(spark, FIRST), 0)
     job.settle(START + 10 * MINUTE)
     failing_settlement(job, monkeypatch)
+    return job
+
+
+def test_readings_that_come_behind_a_step_that_failed_are_in_the_tables(
+    own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_with_a_failed_step(own, spark, monkeypatch)
     between = numbered(BETWEEN, len(FIRST))
     job.process(batch(spark, between), 1)
     job.settle()
@@ -59,10 +65,7 @@ def test_readings_that_come_behind_a_step_that_failed_are_in_the_tables(
 def test_readings_that_come_behind_a_step_that_a_replay_has_ended_are_in_the_tables(
     own: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = StoreJob(own, spark, tells=False, passes=False)
-    job.process(batch(spark, FIRST), 0)
-    job.settle(START + 10 * MINUTE)
-    failing_settlement(job, monkeypatch)
+    job = job_with_a_failed_step(own, spark, monkeypatch)
     replay = StoreJob(own, spark, tells=False)
     replay.take_again(lambda: lake_rows(batch(spark, FIRST[:3])), lambda _: None, only_settled=True)
     replay.close()
@@ -74,7 +77,7 @@ def test_readings_that_come_behind_a_step_that_a_replay_has_ended_are_in_the_tab
     assert_tables_are_the_function_of(own, spark, [*FIRST, *between])
 
 
-def test_readings_that_another_job_puts_into_the_lake_are_in_the_tables_by_the_timer_alone(
+def test_readings_that_another_job_puts_into_the_lake_are_in_the_tables_at_the_next_settlement(
     own: Settings, spark: SparkSession
 ) -> None:
     job = StoreJob(own, spark, tells=False)

@@ -142,7 +142,7 @@ class Archive:
         )
 
     def added(self, after: int, upto: int) -> DataFrame:
-        """What was appended after one version up to another, and all there is where the log does not tell that any more (`seen`).
+        """What was appended after one version up to another, and all there is where the log does not tell that any more.
 
         What is taken in twice changes nothing; it only costs more.
         """
